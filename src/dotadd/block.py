@@ -1,0 +1,171 @@
+"""Block: a scratch of sparse rows, and the two operations every solver is made of, DOT and ADD.
+
+Row r of a block is `indices[start[r]:end[r]]` with the values beside them. Two arrays may be missing, and kernels are
+compiled without them: `values is None` means that every value is 1, `indices is None` that the row is dense, its k-th
+value belonging to slot k. Indices are unsigned (a signed index costs a comparison at each access in Numba), of 32 or
+64 bits. An index may occur twice in a row unless the block says `distinct`; its values then add up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dotadd._jit import inner, kernel, plain
+
+
+class Block:
+    """Sparse rows that a feature map fills and a solver reads.
+
+    `base` and `scale` are what a map adds to each index and multiplies each value with: a stack of maps moves them
+    between its parts, so that no part knows of the others.
+    """
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        end: np.ndarray,
+        indices: np.ndarray | None,
+        values: np.ndarray | None,
+        *,
+        distinct: bool = False,
+        base: int = 0,
+        scale: float = 1.0,
+    ) -> None:
+        self.start, self.end, self.indices, self.values = start, end, indices, values
+        self.distinct, self.base, self.scale = distinct, base, scale
+
+    @classmethod
+    def scratch(cls, bounds: np.ndarray, dim: int, *, distinct: bool = False, dtype: type = np.float32) -> Block:
+        """An empty block with room for `bounds[r]` non-zeros in row r."""
+        start = np.zeros(len(bounds) + 1, np.int64)
+        np.cumsum(bounds, out=start[1:])
+        capacity = int(start[-1])
+        indices = np.empty(capacity, np.uint32 if dim <= 2**32 else np.uint64)
+        start = start[:-1]
+        return cls(start, start.copy(), indices, np.empty(capacity, dtype), distinct=distinct)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def placed(self, base: int, scale: float) -> Block:
+        """The same memory for a part of a stack: indices from `base` on, values times `scale`."""
+        return Block(
+            self.start,
+            self.end,
+            self.indices,
+            self.values,
+            distinct=self.distinct,
+            base=self.base + base,
+            scale=self.scale * scale,
+        )
+
+    def append(self, row: int, indices: np.ndarray, values: np.ndarray | float) -> None:
+        """Append non-zeros to a row; for maps written in NumPy."""
+        assert self.indices is not None and self.values is not None
+        first = int(self.end[row])
+        stop = first + len(indices)
+        self.indices[first:stop] = np.asarray(indices) + self.base
+        self.values[first:stop] = np.asarray(values) * self.scale
+        self.end[row] = stop
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """DOT of each row with w."""
+        out = np.empty(len(self), np.float64)
+        dot(self.start, self.end, self.indices, self.values, np.arange(len(self)), w, out)
+        return out
+
+    def add(self, coefficients: np.ndarray, w: np.ndarray) -> None:
+        """ADD of each row to w, times its coefficient."""
+        add(self.start, self.end, self.indices, self.values, np.arange(len(self)), coefficients, w)
+
+    def squared_norms(self) -> np.ndarray:
+        """Squared length of each row; an index that occurs twice counts with the sum of its values."""
+        out = np.empty(len(self), np.float64)
+        squared_norms(self.start, self.end, self.indices, self.values, np.arange(len(self)), self.distinct, out)
+        return out
+
+
+def view(
+    offsets: np.ndarray, indices: np.ndarray | None, values: np.ndarray | None, *, distinct: bool
+) -> Block:
+    """A block over rows that exist already, with no copy."""
+    offsets = plain(offsets)
+    if indices is not None:
+        indices = plain(indices)
+        indices = indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)
+    values = None if values is None else plain(values)
+    return Block(offsets[:-1], offsets[1:], indices, values, distinct=distinct)
+
+
+@inner
+def row_dot(indices, values, lo, hi, w):
+    """<w, row>, summed in float64."""
+    total = 0.0
+    for k in range(np.uint64(lo), np.uint64(hi)):
+        slot = k - np.uint64(lo) if indices is None else indices[k]
+        if values is None:
+            total += np.float64(w[slot])
+        else:
+            total += np.float64(w[slot]) * np.float64(values[k])
+    return total
+
+
+@inner
+def row_add(indices, values, lo, hi, coefficient, w):
+    """w += coefficient * row."""
+    for k in range(np.uint64(lo), np.uint64(hi)):
+        slot = k - np.uint64(lo) if indices is None else indices[k]
+        if values is None:
+            w[slot] += coefficient
+        else:
+            w[slot] += coefficient * values[k]
+
+
+@kernel
+def dot(start, end, indices, values, at, w, out):
+    """out[j] = <w, row at[j]>."""
+    for j in range(len(at)):
+        out[j] = row_dot(indices, values, start[at[j]], end[at[j]], w)
+
+
+@kernel
+def add(start, end, indices, values, at, coefficients, w):
+    """w += sum_j coefficients[j] * row at[j]."""
+    for j in range(len(at)):
+        if coefficients[j] != 0.0:
+            row_add(indices, values, start[at[j]], end[at[j]], coefficients[j], w)
+
+
+@kernel
+def squared_norms(start, end, indices, values, at, distinct, out):
+    """out[j] = |row at[j]|^2. Rows that may repeat an index go through a small hash table of their own."""
+    longest = np.int64(0)
+    if not distinct:
+        for j in range(len(at)):
+            longest = max(longest, np.int64(end[at[j]] - start[at[j]]))
+    size = np.uint64(4)
+    while size < np.uint64(2 * longest):
+        size *= np.uint64(2)
+    keys = np.zeros(size, np.uint64)  # the index + 1; 0 is an empty place
+    sums = np.zeros(size, np.float64)
+    for j in range(len(at)):
+        lo, hi = np.uint64(start[at[j]]), np.uint64(end[at[j]])
+        total = 0.0
+        if distinct or indices is None:
+            for k in range(lo, hi):
+                value = 1.0 if values is None else np.float64(values[k])
+                total += value * value
+        else:
+            # (s + v)^2 = s^2 + v (2 s + v): the squared length grows with each non-zero that arrives
+            for k in range(lo, hi):
+                value = 1.0 if values is None else np.float64(values[k])
+                key = np.uint64(indices[k]) + np.uint64(1)
+                place = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & (size - np.uint64(1))
+                while keys[place] != np.uint64(0) and keys[place] != key:
+                    place = (place + np.uint64(1)) & (size - np.uint64(1))
+                keys[place] = key
+                total += value * (2.0 * sums[place] + value)
+                sums[place] += value
+            keys[:] = np.uint64(0)
+            sums[:] = 0.0
+        out[j] = total

@@ -1,0 +1,24 @@
+"""What can be wrong with what a user gives us. Each error is one line that says where and what to do."""
+
+from __future__ import annotations
+
+
+class DotaddError(ValueError):
+    """Bad input of any kind. The command line prints it as one line and exits with code 2."""
+
+
+class DataError(DotaddError):
+    """Something in the data cannot be used; the message names file, line and column where there are any."""
+
+    def __init__(self, message: str, path: str | None = None, line: int | None = None, column: int | None = None):
+        where = ":".join(str(part) for part in (path, line, column) if part is not None)
+        super().__init__(f"{where}: {message}" if where else message)
+        self.path, self.line, self.column = path, line, column
+
+
+class FeatureError(DotaddError):
+    """A feature map, or the expression that describes one, cannot be used."""
+
+
+class ModelError(DotaddError):
+    """A model file is damaged, foreign, or does not fit the data."""

@@ -1,0 +1,129 @@
+"""FeatureMap: phi, whose one job is to write the non-zeros of phi(z) into a Block.
+
+A map is an immutable description, and `repr(phi)` is the expression that makes it again; model files keep that line.
+Some maps have to see the data's shape before they know the size of their space (how many columns, how long a string):
+`resolve` returns a map that does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dotadd.batch import Batch, Strings
+from dotadd.block import Block
+from dotadd.errors import FeatureError
+
+if TYPE_CHECKING:
+    from dotadd.features.hashing import Hashed
+    from dotadd.features.normalized import Normalized
+    from dotadd.features.stack import Stack
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a map may need to know of all the data before it can be used: the width of rows, the longest string."""
+
+    kind: str
+    n_features: int | None = None
+    length: int | None = None
+
+    @classmethod
+    def of(cls, batch: Batch) -> Shape:
+        if isinstance(batch, Strings):
+            longest = batch.width if batch.width is not None else int(batch.lengths().max(initial=0))
+            return cls(batch.kind, length=longest)
+        return cls(batch.kind, n_features=batch.n_features)  # type: ignore[attr-defined]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """The first thing `check` found wrong in a batch: row, column (from 1, where there is one) and a sentence."""
+
+    row: int
+    column: int | None
+    message: str
+
+
+class FeatureMap:
+    """phi: raw examples in, sparse rows of a block out.
+
+    Subclasses set `takes`, implement `bound` and `fill`, and know `dim` once resolved.
+    """
+
+    takes: ClassVar[tuple[type[Batch], ...]]
+    """The kinds of batch this map reads."""
+
+    distinct: bool = False
+    """Whether no index occurs twice in a row, whatever the data; lengths are then plain sums of squares."""
+
+    @property
+    def dim(self) -> int:
+        """Size of the index space: phi writes indices below it. Raises until the map is resolved."""
+        raise NotImplementedError
+
+    def resolve(self, shape: Shape) -> FeatureMap:
+        """The same map with its space fixed for data of this shape. Most maps need nothing and return themselves."""
+        return self
+
+    def check(self, batch: Batch) -> BadRow | None:
+        """The first row that this map cannot take, or None."""
+        return None
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        """At most so many non-zeros in any row, or an array with a bound for each row."""
+        raise NotImplementedError
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        """Append phi(batch[rows[j]]) to row j of the block: indices + block.base, values * block.scale."""
+        raise NotImplementedError
+
+    def view(self, batch: Batch) -> Block | None:
+        """A block over all rows of the batch that copies nothing, where the batch holds phi(z) as it is."""
+        return None
+
+    def hashed(self, bits: int) -> FeatureMap:
+        """This map folded into 2**bits slots by a hash."""
+        from dotadd.features.hashing import Hashed
+
+        return Hashed(bits, self)
+
+    def normalized(self) -> Normalized:
+        """This map with every row scaled to length one."""
+        from dotadd.features.normalized import Normalized
+
+        return Normalized(self)
+
+    def __add__(self, other: FeatureMap) -> Stack:
+        from dotadd.features.stack import Stack
+
+        if not isinstance(other, FeatureMap):
+            return NotImplemented
+        return Stack.of(self, other)
+
+    def __mul__(self, factor: float) -> FeatureMap:
+        from dotadd.features.stack import Scaled
+
+        if not isinstance(factor, int | float | np.number):
+            return NotImplemented
+        return Scaled.of(self, float(factor))
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def require_kind(phi: FeatureMap, batch: Batch) -> None:
+    """Refuse a batch of a kind that this map does not read."""
+    if not isinstance(batch, phi.takes):
+        wanted = " or ".join(kind.kind for kind in phi.takes)
+        raise FeatureError(f"{phi!r} reads {wanted}, and the data is {batch.kind}")

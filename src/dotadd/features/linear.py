@@ -1,0 +1,70 @@
+"""Linear: phi(z) = z for sparse rows, dense rows and images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dotadd import block as blocks
+from dotadd._jit import kernel, plain
+from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.block import Block
+from dotadd.errors import FeatureError
+from dotadd.features.base import FeatureMap, BadRow, Shape
+
+
+class Linear(FeatureMap):
+    """The vector itself. Rows that lie in memory are handed out as they are, without a copy."""
+
+    takes = (SparseRows, DenseRows)
+
+    def __init__(self, *, n_features: int | None = None) -> None:
+        self.n_features = n_features
+
+    def __repr__(self) -> str:
+        return "Linear()"
+
+    @property
+    def dim(self) -> int:
+        if self.n_features is None:
+            raise FeatureError("Linear() does not know the number of columns yet: resolve it with the data's shape")
+        return self.n_features
+
+    def resolve(self, shape: Shape) -> Linear:
+        return self if self.n_features is not None else Linear(n_features=shape.n_features)
+
+    def check(self, batch: Batch) -> BadRow | None:
+        assert isinstance(batch, SparseRows | DenseRows)
+        if batch.n_features <= self.dim:
+            return None
+        return BadRow(0, None, f"rows have {batch.n_features} features, and the model was made for {self.dim}")
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        return np.diff(batch.offsets) if isinstance(batch, SparseRows) else batch.n_features  # type: ignore[attr-defined]
+
+    def view(self, batch: Batch) -> Block | None:
+        if isinstance(batch, SparseRows):
+            return blocks.view(batch.offsets, batch.indices, batch.values, distinct=batch.distinct)
+        assert isinstance(batch, DenseRows)
+        offsets = np.arange(len(batch) + 1, dtype=np.int64) * batch.n_features
+        return blocks.view(offsets, None, batch.values.reshape(-1), distinct=True)
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        source = self.view(batch)
+        assert source is not None
+        _copy_rows(
+            source.start, source.end, source.indices, source.values, plain(rows),
+            block.base, block.scale, block.end, block.indices, block.values,
+        )  # fmt: skip
+
+
+@kernel
+def _copy_rows(start, end, indices, values, rows, base, scale, cursor, out_indices, out_values):
+    for j in range(len(rows)):
+        lo = np.uint64(start[rows[j]])
+        p = np.uint64(cursor[j])
+        for k in range(lo, np.uint64(end[rows[j]])):
+            slot = k - lo if indices is None else np.uint64(indices[k])
+            out_indices[p] = np.uint64(base) + slot
+            out_values[p] = scale if values is None else scale * values[k]
+            p += np.uint64(1)
+        cursor[j] = p

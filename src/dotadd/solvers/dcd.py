@@ -1,0 +1,378 @@
+"""Dual coordinate descent (Hsieh et al. 2008, algorithm 3; Yu, Huang and Lin 2011 for the logistic loss).
+
+Problem:  max_alpha D(alpha) = sum_i dual_term(alpha_i) - 1/2 |w|^2,  w = sum_i alpha_i y_i phi(z_i)
+Given:    examples as blocks, signs y, costs C
+Returned: w, b, alpha and the relative duality gap, for each of the binary problems
+
+Each step takes one example, DOTs it with w, moves its alpha to the exact optimum and ADDs the change to w. Examples
+whose alpha sits at a bound and wants to stay there are shrunk away; the thresholds are LIBLINEAR's.
+
+The stop is the duality gap itself, and it comes almost for nothing. For any alpha,
+
+    P(w) - D(alpha) = sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ],
+
+a sum over examples of terms >= 0, each known at the moment its example is visited, and exactly 0 for an example that
+is rightly shrunk. So a pass sums up an estimate of the gap, and only when the estimate is within the tolerance is it
+certified: w rebuilt from alpha, all margins computed anew. The margins also tell which shrunk examples must come back.
+
+A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
+the multiplier, updated after each pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from dotadd._jit import kernel, prefetch
+from dotadd.block import row_add, row_dot
+from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, value
+from dotadd.solvers.problem import Intercept, Problem, Settings, squared_length
+from dotadd.solvers.result import Progress, Reason, Result
+
+# The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
+INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
+N_NUMBERS = 10
+AHEAD = 3  # rows: the next but two is fetched into the cache while this one is worked on
+
+
+class _TimeUpError(Exception):
+    pass
+
+
+class _State:
+    """One binary problem on its way: its variables, its running numbers, its trace, and its answer once there is one."""
+
+    def __init__(self, problem: Problem, k: int, alpha: np.ndarray, w: np.ndarray) -> None:
+        self.problem, self.k, self.alpha, self.w = problem, k, alpha, w
+        self.active = (problem.cost > 0.0).astype(np.uint8)
+        self.numbers = np.zeros(N_NUMBERS)
+        self.trace: list[Progress] = []
+        self.trigger = np.inf
+        self.reason: Reason | None = None
+        self.primal = self.dual = self.gap = np.nan
+        self.restart()
+
+    @property
+    def intercept(self) -> float:
+        return float(self.numbers[INTERCEPT])
+
+    def restart(self) -> None:
+        """Set the running numbers from alpha and w, and forget the shrinking thresholds."""
+        problem, numbers = self.problem, self.numbers
+        numbers[BALANCE] = float(self.alpha @ problem.signs[self.k])
+        if problem.intercept is Intercept.REGULARIZED:
+            numbers[INTERCEPT] = numbers[BALANCE]
+        numbers[DUAL_TERMS] = problem.dual(self.w, 0.0, self.alpha)
+        numbers[HALF_NORM] = 0.5 * squared_length(self.w)
+        numbers[DUAL_TERMS] += numbers[HALF_NORM]
+        numbers[OLD_PG_MAX], numbers[OLD_PG_MIN] = np.inf, -np.inf
+        numbers[ACTIVE] = self.active.sum()
+
+    def begin_pass(self) -> None:
+        numbers = self.numbers
+        numbers[GAP], numbers[ACTIVE] = 0.0, 0
+        numbers[PG_MAX], numbers[PG_MIN] = -np.inf, np.inf
+
+    def end_pass(self, seconds: float, multiplier_step: float) -> Progress:
+        """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
+        numbers = self.numbers
+        numbers[OLD_PG_MAX] = numbers[PG_MAX] if numbers[PG_MAX] > 0.0 else np.inf
+        numbers[OLD_PG_MIN] = numbers[PG_MIN] if numbers[PG_MIN] < 0.0 else -np.inf
+        dual, gap = numbers[DUAL_TERMS] - numbers[HALF_NORM], numbers[GAP]
+        if self.problem.intercept is Intercept.REGULARIZED:
+            dual -= 0.5 * numbers[INTERCEPT] ** 2
+        elif self.problem.intercept is Intercept.FREE:
+            gap -= numbers[INTERCEPT] * numbers[BALANCE]
+            numbers[INTERCEPT] += multiplier_step * numbers[BALANCE]
+        primal = dual + gap
+        relative = abs(gap) / primal if primal > 0.0 else 0.0
+        rows = len(self.alpha)
+        progress = Progress(len(self.trace) + 1, seconds, primal, dual, relative, int(numbers[ACTIVE]), rows)
+        self.trace.append(progress)
+        return progress
+
+
+def dcd(
+    problem: Problem, settings: Settings, *, alphas: Sequence[np.ndarray] | None = None, shrink: bool = True
+) -> list[Result]:
+    """Solve each binary problem of `problem` to a relative duality gap of `settings.tol`.
+
+    `alphas` is a warm start: dual variables of an earlier Result, moved into their bounds where C has changed.
+    """
+    began = perf_counter()
+    seconds = {"expand": 0.0, "descend": 0.0, "certify": 0.0}
+    upper = np.inf if problem.loss is Loss.SQUARED_HINGE else problem.cost
+    if alphas is None:
+        starts = [_start(problem) for _ in problem.signs]
+    else:
+        starts = [np.where(problem.cost > 0.0, np.clip(np.asarray(a, np.float64), 0.0, upper), 0.0) for a in alphas]
+    cold = alphas is None and problem.loss is not Loss.LOGISTIC
+    if cold:
+        ws = [np.zeros(problem.examples.dim, problem.examples.dtype) for _ in problem.signs]
+    else:
+        ws = problem.combine(starts, list(range(len(problem))))
+    states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
+
+    norms = problem.norms()
+    step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
+    norms += step
+    rng = np.array([np.random.SeedSequence(settings.seed).generate_state(1, np.uint64)[0] | np.uint64(1)])
+    deadline = np.inf if settings.max_time is None else began + settings.max_time
+    seconds["expand"] = perf_counter() - began
+
+    limit = Reason.MAX_PASSES
+    try:
+        for _ in range(settings.max_passes):
+            running = [state for state in states if state.reason is None]
+            if not running:
+                break
+            _pass(problem, running, norms, step, rng, shrink, deadline, seconds)
+            ready = []
+            for state in running:
+                progress = state.end_pass(perf_counter() - began, step)
+                if settings.on_progress is not None:
+                    settings.on_progress(progress, state.k)
+                if progress.gap <= min(settings.tol, state.trigger) or progress.active == 0:
+                    ready.append(state)
+            _certify(problem, ready, seconds)
+            for state in ready:
+                if state.gap <= settings.tol:
+                    state.reason = Reason.CONVERGED
+                else:
+                    # The estimate was too rosy by this factor; ask for that much more before looking again.
+                    state.trigger = 0.7 * settings.tol * min(1.0, state.trace[-1].gap / state.gap)
+    except _TimeUpError:
+        limit = Reason.MAX_TIME
+    except KeyboardInterrupt:
+        limit = Reason.INTERRUPTED
+    unfinished = [state for state in states if state.reason is None]
+    for state in unfinished:
+        state.reason = limit
+    try:
+        _certify(problem, unfinished, seconds)
+    except KeyboardInterrupt:  # a second one: leave without the proof
+        for state in unfinished:
+            state.primal = state.dual = state.gap = np.nan
+    for state in unfinished:
+        if limit is Reason.MAX_PASSES and state.gap <= settings.tol:
+            state.reason = Reason.CONVERGED
+    return [_result(state, seconds) for state in states]
+
+
+def _start(problem: Problem) -> np.ndarray:
+    """alpha = 0, but for the logistic loss, whose dual term has an infinite slope there."""
+    if problem.loss is Loss.LOGISTIC:
+        return np.minimum(0.001 * problem.cost, 1e-8)
+    return np.zeros(len(problem.examples))
+
+
+def _result(state: _State, seconds: dict[str, float]) -> Result:
+    assert state.reason is not None
+    return Result(
+        w=state.w,
+        intercept=state.intercept,
+        alpha=state.alpha,
+        primal=state.primal,
+        dual=state.dual,
+        gap=state.gap,
+        reason=state.reason,
+        passes=len(state.trace),
+        seconds=seconds,
+        trace=state.trace,
+    )
+
+
+def _pass(
+    problem: Problem,
+    states: list[_State],
+    norms: np.ndarray,
+    step: float,
+    rng: np.ndarray,
+    shrink: bool,
+    deadline: float,
+    seconds: dict[str, float],
+) -> None:
+    """One pass over the active examples in random order.
+
+    Where blocks must be expanded, all problems work on each block while it is there; rows that lie in memory anyway
+    cost nothing to visit again, so there each problem makes its pass alone and has the cache for its own w.
+    """
+    in_memory = problem.examples.in_memory
+    for state in states:
+        state.begin_pass()
+    for group in [[state] for state in states] if in_memory else [states]:
+        order = np.flatnonzero(np.logical_or.reduce([state.active for state in group])).astype(np.int32)
+        _shuffle(order, rng)
+        mark = perf_counter()
+        for block, at, rows in problem.examples.blocks(order):
+            expanded = perf_counter()
+            seconds["expand"] += expanded - mark
+            for state in group:
+                _descend(
+                    block.start, block.end, block.indices, block.values, at, rows, in_memory,
+                    problem.signs[state.k], problem.cost, norms, step, int(problem.loss), shrink,
+                    state.alpha, state.active, state.w, state.numbers,
+                )  # fmt: skip
+            mark = perf_counter()
+            seconds["descend"] += mark - expanded
+            if mark > deadline:
+                raise _TimeUpError
+
+
+def _certify(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
+    """Rebuild w from alpha and compute primal, dual and gap from scratch; wake examples that were shrunk wrongly."""
+    if not states:
+        return
+    began = perf_counter()
+    which = [state.k for state in states]
+    if problem.intercept is Intercept.FREE:
+        for state in states:
+            _balance(state.alpha, problem.signs[state.k])
+    ws = problem.combine([state.alpha for state in states], which)
+    outputs = problem.outputs(ws)
+    for state, w, output in zip(states, ws, outputs, strict=True):
+        state.w[:] = w
+        state.restart()
+        sign = problem.signs[state.k]
+        if problem.intercept is Intercept.FREE:
+            state.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, problem.cost)
+        state.primal = problem.primal(w, state.intercept, output, state.k)
+        state.dual = problem.dual(w, state.intercept, state.alpha)
+        state.gap = max(0.0, state.primal - state.dual) / state.primal if state.primal > 0.0 else 0.0
+        margins = sign * (output + state.intercept)
+        _wake(int(problem.loss), margins, problem.cost, state.alpha, state.active)
+    seconds["certify"] += perf_counter() - began
+
+
+def _balance(alpha: np.ndarray, sign: np.ndarray) -> None:
+    """Scale down the heavier side so that sum_i alpha_i y_i = 0; alpha stays within its bounds."""
+    positive, negative = alpha[sign > 0].sum(), alpha[sign < 0].sum()
+    if positive > negative:
+        alpha[sign > 0] *= negative / positive
+    elif negative > positive:
+        alpha[sign < 0] *= positive / negative
+
+
+def best_intercept(loss: Loss, output: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:
+    """The b that minimises sum_i C_i loss(y_i (output_i + b)): where the derivative, which rises with b, changes sign."""
+    reach = float(np.abs(output).max(initial=0.0)) + 1.0
+    while loss is Loss.LOGISTIC and (
+        _intercept_slope(loss, output, sign, cost, -reach) > 0.0
+        or _intercept_slope(loss, output, sign, cost, reach) < 0.0
+    ):
+        reach *= 2.0
+    low, high = -reach, reach
+    while high - low > 1e-12 * reach:
+        middle = 0.5 * (low + high)
+        if _intercept_slope(loss, output, sign, cost, middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@kernel
+def _intercept_slope(loss, output, sign, cost, intercept):
+    total = 0.0
+    for i in range(len(output)):
+        total += cost[i] * sign[i] * slope(loss, sign[i] * (output[i] + intercept))
+    return total
+
+
+@kernel
+def _wake(loss, margins, cost, alpha, active):
+    """Mark as active each example whose alpha would move."""
+    for i in range(len(margins)):
+        c, a, m = cost[i], alpha[i], margins[i]
+        if loss == LOGISTIC:
+            stays = False
+        elif a == 0.0:
+            stays = m >= 1.0
+        else:
+            stays = loss == HINGE and a == c and m <= 1.0
+        active[i] = c > 0.0 and not stays
+
+
+@kernel
+def _shuffle(order, rng):
+    """Fisher and Yates, with a 64-bit xorshift whose state is rng[0]."""
+    s = rng[0]
+    n = len(order)
+    for i in range(n - 1):
+        s ^= s << np.uint64(13)
+        s ^= s >> np.uint64(7)
+        s ^= s << np.uint64(17)
+        j = i + np.int64(((s >> np.uint64(32)) * np.uint64(n - i)) >> np.uint64(32))
+        order[i], order[j] = order[j], order[i]
+    rng[0] = s
+
+
+@kernel
+def _descend(
+    start, end, indices, values, at, rows, cold,
+    sign, cost, norms, step, loss, shrink,
+    alpha, active, w, numbers,
+):  # fmt: skip
+    """Algorithm 3 over the rows of one block. `cold`: the rows lie far away, so fetch them ahead of their turn."""
+    b, balance = numbers[INTERCEPT], numbers[BALANCE]
+    dual_terms, half_norm, gap = numbers[DUAL_TERMS], numbers[HALF_NORM], numbers[GAP]
+    pg_max, pg_min, kept = numbers[PG_MAX], numbers[PG_MIN], numbers[ACTIVE]
+    old_pg_max, old_pg_min = numbers[OLD_PG_MAX], numbers[OLD_PG_MIN]
+    n = len(at)
+    for j in range(n):
+        if cold and j + 2 * AHEAD < n:
+            far = np.uint64(rows[j + 2 * AHEAD])
+            prefetch(start, far)
+            prefetch(alpha, far)
+            prefetch(norms, far)
+            prefetch(cost, far)
+            prefetch(sign, far)
+            near = np.uint64(at[j + AHEAD])
+            first, stop = np.uint64(start[near]), np.uint64(end[near])
+            for k in range(first, min(stop, first + np.uint64(128)), np.uint64(16)):
+                if indices is not None:
+                    prefetch(indices, k)
+                if values is not None:
+                    prefetch(values, k)
+        i = np.uint64(rows[j])
+        if active[i] == 0:
+            continue
+        lo, hi = start[np.uint64(at[j])], end[np.uint64(at[j])]
+        y, c, a = np.float64(sign[i]), cost[i], alpha[i]
+        m = y * (row_dot(indices, values, lo, hi, w) + b)
+        old_term = dual_term(loss, a, c)
+        gap += c * value(loss, m) - old_term + a * m
+        if loss != LOGISTIC:
+            pg = m - 1.0
+            if loss == SQUARED_HINGE:
+                pg += 0.5 * a / c
+            if a == 0.0:
+                if shrink and pg > old_pg_max:
+                    active[i] = 0
+                    continue
+                pg = min(pg, 0.0)
+            elif a == c and loss == HINGE:
+                if shrink and pg < old_pg_min:
+                    active[i] = 0
+                    continue
+                pg = max(pg, 0.0)
+            pg_max, pg_min = max(pg_max, pg), min(pg_min, pg)
+            if abs(pg) <= 1e-12:
+                kept += 1
+                continue
+        kept += 1
+        new = dual_step(loss, a, c, m, norms[i])
+        change = new - a
+        if change != 0.0:
+            alpha[i] = new
+            half_norm += change * (m - y * b) + 0.5 * change * change * (norms[i] - step)
+            dual_terms += dual_term(loss, new, c) - old_term
+            row_add(indices, values, lo, hi, w.dtype.type(change * y), w)
+            b += step * change * y
+            balance += change * y
+    numbers[INTERCEPT], numbers[BALANCE] = b, balance
+    numbers[DUAL_TERMS], numbers[HALF_NORM], numbers[GAP] = dual_terms, half_norm, gap
+    numbers[PG_MAX], numbers[PG_MIN], numbers[ACTIVE] = pg_max, pg_min, kept
