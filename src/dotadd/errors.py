@@ -22,3 +22,7 @@ class FeatureError(DotaddError):
 
 class ModelError(DotaddError):
     """A model file is damaged, foreign, or does not fit the data."""
+
+
+class NotConvergedWarning(UserWarning):
+    """Training ended before the tolerance was reached; the message quotes the gap."""

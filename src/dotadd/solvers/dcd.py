@@ -29,17 +29,14 @@ import numpy as np
 from dotadd._jit import kernel, prefetch
 from dotadd.block import row_add, row_dot
 from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, value
-from dotadd.solvers.problem import Intercept, Problem, Settings, squared_length
+from dotadd.solvers.problem import Intercept, Problem, squared_length
 from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
 
 # The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
 INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
 N_NUMBERS = 10
 AHEAD = 3  # rows: the next but two is fetched into the cache while this one is worked on
-
-
-class _TimeUpError(Exception):
-    pass
 
 
 class _State:
@@ -102,7 +99,7 @@ def dcd(
 
     `alphas` is a warm start: dual variables of an earlier Result, moved into their bounds where C has changed.
     """
-    began = perf_counter()
+    deadline = Deadline(settings.max_time)
     seconds = {"expand": 0.0, "descend": 0.0, "certify": 0.0}
     upper = np.inf if problem.loss is Loss.SQUARED_HINGE else problem.cost
     if alphas is None:
@@ -119,9 +116,8 @@ def dcd(
     norms = problem.norms()
     step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
     norms += step
-    rng = np.array([np.random.SeedSequence(settings.seed).generate_state(1, np.uint64)[0] | np.uint64(1)])
-    deadline = np.inf if settings.max_time is None else began + settings.max_time
-    seconds["expand"] = perf_counter() - began
+    rng = settings.rng()
+    seconds["expand"] = deadline.elapsed()
 
     limit = Reason.MAX_PASSES
     try:
@@ -132,7 +128,7 @@ def dcd(
             _pass(problem, running, norms, step, rng, shrink, deadline, seconds)
             ready = []
             for state in running:
-                progress = state.end_pass(perf_counter() - began, step)
+                progress = state.end_pass(deadline.elapsed(), step)
                 if settings.on_progress is not None:
                     settings.on_progress(progress, state.k)
                 if progress.gap <= min(settings.tol, state.trigger) or progress.active == 0:
@@ -144,7 +140,7 @@ def dcd(
                 else:
                     # The estimate was too rosy by this factor; ask for that much more before looking again.
                     state.trigger = 0.7 * settings.tol * min(1.0, state.trace[-1].gap / state.gap)
-    except _TimeUpError:
+    except TimeUpError:
         limit = Reason.MAX_TIME
     except KeyboardInterrupt:
         limit = Reason.INTERRUPTED
@@ -192,7 +188,7 @@ def _pass(
     step: float,
     rng: np.ndarray,
     shrink: bool,
-    deadline: float,
+    deadline: Deadline,
     seconds: dict[str, float],
 ) -> None:
     """One pass over the active examples in random order.
@@ -205,7 +201,7 @@ def _pass(
         state.begin_pass()
     for group in [[state] for state in states] if in_memory else [states]:
         order = np.flatnonzero(np.logical_or.reduce([state.active for state in group])).astype(np.int32)
-        _shuffle(order, rng)
+        shuffle(order, rng)
         mark = perf_counter()
         for block, at, rows in problem.examples.blocks(order):
             expanded = perf_counter()
@@ -218,8 +214,7 @@ def _pass(
                 )  # fmt: skip
             mark = perf_counter()
             seconds["descend"] += mark - expanded
-            if mark > deadline:
-                raise _TimeUpError
+            deadline.check()
 
 
 def _certify(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
@@ -294,20 +289,6 @@ def _wake(loss, margins, cost, alpha, active):
         else:
             stays = loss == HINGE and a == c and m <= 1.0
         active[i] = c > 0.0 and not stays
-
-
-@kernel
-def _shuffle(order, rng):
-    """Fisher and Yates, with a 64-bit xorshift whose state is rng[0]."""
-    s = rng[0]
-    n = len(order)
-    for i in range(n - 1):
-        s ^= s << np.uint64(13)
-        s ^= s >> np.uint64(7)
-        s ^= s << np.uint64(17)
-        j = i + np.int64(((s >> np.uint64(32)) * np.uint64(n - i)) >> np.uint64(32))
-        order[i], order[j] = order[j], order[i]
-    rng[0] = s
 
 
 @kernel

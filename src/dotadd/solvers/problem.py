@@ -8,8 +8,7 @@ expands each block once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -18,7 +17,6 @@ from dotadd import block as blocks
 from dotadd._jit import kernel
 from dotadd.expand import Expansion
 from dotadd.losses import Loss, total_dual_term, total_loss
-from dotadd.solvers.result import Progress
 
 
 class Intercept(Enum):
@@ -42,12 +40,15 @@ class Problem:
     def __len__(self) -> int:
         return len(self.signs)
 
-    def outputs(self, ws: list[np.ndarray]) -> list[np.ndarray]:
-        """<w, phi(z_i)> of every example for each of several w, with one expansion of each block."""
-        outputs = [np.zeros(len(self.examples)) for _ in ws]
-        for block, at, rows in self.examples.blocks():
+    def outputs(self, ws: list[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
+        """<w, phi(z_i)> of these examples (all by default) for each of several w, each block expanded once."""
+        outputs = [np.empty(len(self.examples) if rows is None else len(rows)) for _ in ws]
+        first = 0
+        for block, at, some in self.examples.blocks(rows):
             for w, output in zip(ws, outputs, strict=True):
-                blocks.dot(block.start, block.end, block.indices, block.values, at, w, output[rows[0] : rows[-1] + 1])
+                out = output[first : first + len(some)]
+                blocks.dot(block.start, block.end, block.indices, block.values, at, w, out)
+            first += len(some)
         return outputs
 
     def combine(self, alphas: list[np.ndarray], which: list[int]) -> list[np.ndarray]:
@@ -81,17 +82,6 @@ class Problem:
         if self.intercept is Intercept.REGULARIZED:
             penalty += 0.5 * intercept**2
         return total_dual_term(self.loss, alpha, self.cost) - penalty
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What every solver is told: when to stop, where its random numbers start, and whom to tell how far it is."""
-
-    tol: float = 1e-3
-    max_passes: int = 1000
-    max_time: float | None = None
-    seed: int = 0
-    on_progress: Callable[[Progress, int], None] | None = field(default=None, compare=False)
 
 
 def squared_length(w: np.ndarray) -> float:

@@ -1,0 +1,323 @@
+"""LinearSVM: scikit-learn's face of the library. Thin: it opens the data, states the problem and keeps the answer."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from dotadd.batch import DenseRows, SparseRows
+from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning
+from dotadd.expand import Expansion
+from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.features.expression import parse
+from dotadd.features.linear import Linear
+from dotadd.losses import Loss
+from dotadd.model import Model, thread_count, usable_rows
+from dotadd.protocol import Estimator
+from dotadd.solvers import SOLVERS, choose_solver
+from dotadd.solvers.problem import Intercept, Problem
+from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.settings import Settings
+from dotadd.sources import open as open_source
+from dotadd.sources.base import Chunk
+
+OnProgress = Callable[[Progress, int, int], None]
+
+
+class LinearSVM(Estimator):
+    """A linear support vector machine in the feature space of `phi`, which is never stored.
+
+    Minimises 1/2 |w|^2 + sum_i C_i loss(y_i (<w, phi(z_i)> + b)) with C_i = C * class weight * sample weight, to a
+    relative duality gap of `tol`. Several classes are separated one against the rest.
+
+    Parameters
+    ----------
+    phi : FeatureMap or str, optional
+        The feature map, or the expression that makes it. By default the numbers themselves, `Linear()`.
+    C : float
+        The weight of the losses against the size of w.
+    loss : "hinge", "squared_hinge" or "logistic"
+    solver : "auto", "dcd", "sgd" or "pegasos"
+        "dcd" proves how good its answer is by the duality gap; "sgd" and "pegasos" stop when the objective stalls.
+    intercept : "regularized", "free" or "none"
+        One more weight on a constant feature, free of any penalty, or absent.
+    class_weight : dict, "balanced" or None
+        "balanced" gives each class the same total weight.
+    tol : float
+        The relative duality gap to reach.
+    max_passes, max_time : int, float or None
+        Stop after so many passes over the data, or seconds; the model so far is kept, and a warning quotes its gap.
+    random_state : int, RandomState, Generator or None
+        Where the random order of examples starts.
+    n_jobs : int or None
+        Threads for prediction; all cores by default.
+    dtype : "float32" or "float64"
+        How weights are stored. Sums are always in float64.
+
+    Attributes
+    ----------
+    model_ : Model, which predicts, saves itself and needs no estimator
+    result_ : Result, or a list with one for each class where there are several
+    coef_, intercept_, classes_, n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from dotadd import LinearSVM, Spectrum
+    >>> svm = LinearSVM(Spectrum(2)).fit(["ACACAC", "GTGTGT", "ACACAA", "GTGTTT"], [1, -1, 1, -1])
+    >>> svm.predict(["ACAC", "GTTT"])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        phi: FeatureMap | str | None = None,
+        *,
+        C: float = 1.0,
+        loss: str = "hinge",
+        solver: str = "auto",
+        intercept: str = "regularized",
+        class_weight: Mapping[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        max_passes: int = 1000,
+        max_time: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.phi = phi
+        self.C = C
+        self.loss = loss
+        self.solver = solver
+        self.intercept = intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.dtype = dtype
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        start: Result | list[Result] | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Self:
+        """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
+
+        `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
+        `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
+        """
+        self._check_parameters()
+        source = open_source(X, _column(y), sample_weight)
+        data = source.load()
+        if data.y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None", data.path)
+        shape = Shape.of(data.batch)
+        phi = self._resolved(data, shape)
+        data = usable_rows(data, phi, source)
+        assert data.y is not None
+        classes, codes = _classes(data)
+        cost = self._costs(data, classes, codes)
+        targets = range(len(classes)) if len(classes) > 2 else [1]
+        signs = [np.where(codes == k, 1, -1).astype(np.int8) for k in targets]
+        examples = Expansion(phi, data.batch, dtype=np.dtype(self.dtype).type)
+        problem = Problem(examples, signs, cost, Loss.named(self.loss), Intercept(self.intercept))
+
+        def tell(progress: Progress, k: int) -> None:
+            assert on_progress is not None
+            on_progress(progress, k, len(signs))
+
+        settings = Settings(self.tol, self.max_passes, self.max_time, self._seed(), tell if on_progress else None)
+        solver, why = choose_solver(self.solver, problem)
+        earlier = [start] if isinstance(start, Result) else start
+        results = SOLVERS[solver](problem, settings, earlier)
+        self._keep(phi, shape, classes, results, len(data), solver, why)
+        self._remember_feature_names(X)
+        if isinstance(data.batch, SparseRows | DenseRows):
+            self.n_features_in_ = data.batch.n_features
+        self._warn_unless_converged(results)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
+        self._require_fitted()
+        self._check_feature_names(X)
+        return self.model_.decision_function(X, n_jobs=self.n_jobs)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels."""
+        scores = self.decision_function(X)
+        return self.classes_[self.model_.winners(scores)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
+        if y is None:
+            source = open_source(X)
+            y = source.load().y
+            if y is None:
+                raise DataError("has no labels to score against", source.name)
+            X = source
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; `dotadd.load(path)` reads it."""
+        self._require_fitted()
+        self.model_.save(path)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self.model_.w
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self.model_.intercept
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.model_.classes
+
+    def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
+        if self.phi is not None:
+            phi = parse(self.phi) if isinstance(self.phi, str) else self.phi
+        elif isinstance(data.batch, SparseRows | DenseRows):
+            phi = Linear()
+        else:
+            raise FeatureError(
+                f"{data.batch.kind} need a feature map: for text try NGrams((3, 5)) or BagOfWords(), "
+                "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)"
+            )
+        require_kind(phi, data.batch)
+        return phi.resolve(shape)
+
+    def _costs(self, data: Chunk, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """C_i = C * class weight * sample weight."""
+        weight = np.ones(len(codes)) if data.weight is None else np.asarray(data.weight, np.float64)
+        if (weight < 0.0).any() or not np.isfinite(weight).all():
+            row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
+            raise data.error(row, f"sample weight {weight[row]} is not a number >= 0")
+        for k in range(len(classes)):
+            if not weight[codes == k].any():
+                raise DataError(f"every example of class {classes[k]!s} has weight 0: two classes or more are needed")
+        if self.class_weight is None:
+            return self.C * weight
+        if isinstance(self.class_weight, str):
+            totals = np.bincount(codes, weights=weight)
+            factors = weight.sum() / (len(classes) * totals)
+        else:
+            factors = np.array([self.class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
+            unknown = set(self.class_weight) - set(classes.tolist())
+            if unknown:
+                raise DotaddError(f"class_weight names labels that the data has not: {sorted(map(str, unknown))}")
+        return self.C * weight * factors[codes]
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(state, Integral):
+            return int(state)
+        return int(state.integers(2**31) if hasattr(state, "integers") else state.randint(2**31 - 1))
+
+    def _keep(
+        self, phi: FeatureMap, shape: Shape, classes: np.ndarray, results: list[Result], rows: int, solver: str, why: str
+    ) -> None:
+        w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
+        worst = max(results, key=lambda result: -1.0 if result.gap is None else result.gap)
+        training = {
+            "rows": rows,
+            "solver": solver,
+            "why": why,
+            "C": self.C,
+            "loss": self.loss,
+            "intercept": self.intercept,
+            "class_weight": self.class_weight if isinstance(self.class_weight, str) else None,
+            "tol": self.tol,
+            "primal": [result.primal for result in results],
+            "dual": [result.dual for result in results],
+            "gap": worst.gap,
+            "reason": worst.reason,
+            "passes": max(result.passes for result in results),
+            "seconds": worst.seconds,
+        }
+        self.model_ = Model(phi, shape, w, np.array([r.intercept for r in results]), classes, training)
+        self.result_ = results[0] if len(results) == 1 else results
+        self.n_iter_ = max(1, max(result.passes for result in results))
+
+    def _warn_unless_converged(self, results: list[Result]) -> None:
+        short = [result for result in results if not result.converged]
+        if not short:
+            return
+        worst = max(short, key=lambda result: -1.0 if result.gap is None else result.gap)
+        gap = "not measured" if worst.gap is None or np.isnan(worst.gap) else f"{worst.gap:.2g}"
+        advice = {
+            Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
+            Reason.MAX_TIME: "raise max_time or tol",
+        }.get(worst.reason, "fit again with start=result_ to go on")
+        warnings.warn(
+            f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "
+            f"The model so far is kept; {advice}.",
+            NotConvergedWarning,
+            stacklevel=3,
+        )
+
+    def _check_parameters(self) -> None:
+        """Refuse a parameter that cannot act."""
+
+        def require(condition: bool, name: str, wanted: str) -> None:
+            if not condition:
+                raise DotaddError(f"{name} is {getattr(self, name)!r}, and has to be {wanted}")
+
+        def positive(value: Any) -> bool:
+            return isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < np.inf
+
+        require(self.phi is None or isinstance(self.phi, FeatureMap | str), "phi", "a FeatureMap or an expression")
+        require(positive(self.C), "C", "a positive number")
+        losses = [loss.name.lower() for loss in Loss]
+        require(self.loss in losses, "loss", "one of " + ", ".join(losses))
+        solvers = ["auto", *SOLVERS]
+        require(self.solver in solvers, "solver", "one of " + ", ".join(solvers))
+        intercepts = [intercept.value for intercept in Intercept]
+        require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))
+        require(
+            self.class_weight is None or self.class_weight == "balanced" or isinstance(self.class_weight, Mapping),
+            "class_weight",
+            'None, "balanced" or a dict of label: weight',
+        )
+        require(positive(self.tol), "tol", "a positive number")
+        require(isinstance(self.max_passes, Integral) and self.max_passes > 0, "max_passes", "a positive whole number")
+        require(self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds")
+        require(self.dtype in ("float32", "float64"), "dtype", '"float32" or "float64"')
+        thread_count(self.n_jobs)
+
+
+def _column(y: Any) -> Any:
+    """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does."""
+    if y is None or np.ndim(y) != 2 or np.shape(y)[1] != 1:
+        return y
+    from sklearn.exceptions import DataConversionWarning
+
+    message = "A column-vector y was passed when a 1d array was expected."
+    warnings.warn(message, DataConversionWarning, stacklevel=3)
+    return np.asarray(y).ravel()
+
+
+def _classes(data: Chunk) -> tuple[np.ndarray, np.ndarray]:
+    """The labels in order, and for each example the number of its label."""
+    y = np.asarray(data.y)
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(y != np.floor(y))
+        if len(bad):
+            raise data.error(int(bad[0]), f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"all labels are {classes[0]!s}: one class only, and two or more are needed", data.path)
+    return classes, codes

@@ -1,0 +1,108 @@
+"""scikit-learn's estimator protocol without scikit-learn: parameters, tags, feature names.
+
+Importing scikit-learn takes longer than training on a small array, and nothing here needs it: an estimator is what has
+`get_params`, `set_params` and tags. It is imported only where it asks for its own classes (tags, its exceptions).
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+
+class Estimator:
+    """Base of the estimators: constructor arguments are parameters, attributes that end in _ come from fit."""
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        signature = inspect.signature(cls.__init__)
+        return {name: p.default for name, p in list(signature.parameters.items())[1:]}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments. `deep` is accepted for scikit-learn's sake: no parameter is an estimator."""
+        return {name: getattr(self, name) for name in sorted(self._defaults())}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change some of the constructor's arguments."""
+        known = self._defaults()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {sorted(known)}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = []
+        for name, default in self._defaults().items():
+            value = getattr(self, name)
+            if value is not default and repr(value) != repr(default):
+                changed.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _require_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(sparse=True, string=True, three_d_array=True),
+        )
+
+    def _remember_feature_names(self, X: Any) -> None:
+        names = _feature_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_feature_names(self, X: Any) -> None:
+        """Refuse a table whose columns are not those of fit; warn where only one of the two has names."""
+        seen, names = getattr(self, "feature_names_in_", None), _feature_names(X)
+        kind = type(self).__name__
+        if seen is None and names is None:
+            return
+        if seen is None:
+            warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=3)
+        elif names is None:
+            if hasattr(X, "shape"):
+                message = f"X does not have valid feature names, but {kind} was fitted with feature names"
+                warnings.warn(message, stacklevel=3)
+        elif list(names) != list(seen):
+            message = "The feature names should match those that were passed during fit.\n"
+            unseen, missing = sorted(set(names) - set(seen)), sorted(set(seen) - set(names))
+            if unseen:
+                message += "Feature names unseen at fit time:\n" + _listed(unseen)
+            if missing:
+                message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+            if not unseen and not missing:
+                message += "Feature names must be in the same order as they were in fit.\n"
+            raise ValueError(message)
+
+
+def _feature_names(X: Any) -> np.ndarray | None:
+    """The names of a table's columns; None where there are none, or where they are numbers."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "shape"):
+        return None
+    names = list(columns)
+    return np.array(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
+
+
+def _listed(names: list[str], at_most: int = 5) -> str:
+    rest = "- ...\n" if len(names) > at_most else ""
+    return "".join(f"- {name}\n" for name in names[:at_most]) + rest

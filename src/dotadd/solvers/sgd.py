@@ -1,0 +1,242 @@
+"""Stochastic gradient descent with averaging (Bottou 2010; Xu 2011), and Pegasos (Shalev-Shwartz et al. 2007).
+
+Problem:  min_w P(w, b) / sum_i C_i = lambda/2 |w|^2 + mean_i c_i loss(m_i),  lambda = 1 / sum_i C_i, mean_i c_i = 1
+Given:    examples as blocks, signs y, costs C
+Returned: the average of w over all but the first pass (or the last w, where that is better), and the primal objective
+
+The step size at step t is eta_0 / (1 + lambda eta_0 t). There are two schedules:
+
+    calibrated   the eta_0 that does best on a sample of the data (Bottou)
+    pegasos      eta_0 = 1 / (2 lambda), so that the step size is 1 / (lambda (t + 2)) whatever the data
+
+The step is implicit: the gradient is taken at the point the step leads to, not at the one it leaves, which makes it
+the dual step of coordinate descent with alpha from 0 and cost eta c. It never overshoots: where the explicit step
+with a poor eta_0 runs away (the COFFIN paper saw SGD "fail miserably"), this one is merely slower.
+
+The intercept's steps are `rate` times those of w, with rate = the mean of |phi(z)|^2 where that is below 1: features
+much smaller than the constant 1 would otherwise hardly move.
+
+w is kept as scale * v, so that the shrinking by 1 - eta lambda costs nothing; the average as g * (a + f * v), so that
+a step touches only the non-zeros of its example.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from dotadd._jit import kernel
+from dotadd.block import row_add, row_dot
+from dotadd.losses import dual_step, total_loss, value
+from dotadd.solvers.problem import Intercept, Problem, squared_length
+from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
+
+SAMPLE = 1000  # examples that the calibration looks at
+PATIENCE = 3  # passes that may go by without an improvement, since each pass's estimate is noisy
+# The running numbers of one binary problem.
+SCALE, INTERCEPT, STEPS, AVERAGE_G, AVERAGE_F, AVERAGE_INTERCEPT, LOSS, SQUARED_LENGTH = range(8)
+N_NUMBERS = 8
+
+
+class _State:
+    """One binary problem on its way: v, the average's a, and the running numbers."""
+
+    def __init__(self, problem: Problem, k: int) -> None:
+        self.k = k
+        self.v = np.zeros(problem.examples.dim, problem.examples.dtype)
+        self.a = np.zeros_like(self.v)
+        self.numbers = np.zeros(N_NUMBERS)
+        self.trace: list[Progress] = []
+        self.reason: Reason | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        self.v[:] = 0.0
+        self.a[:] = 0.0
+        self.numbers[:] = 0.0
+        self.numbers[SCALE] = self.numbers[AVERAGE_G] = 1.0
+
+    def primal(self, problem: Problem) -> float:
+        """The objective as the latest pass has met it, each example before its step."""
+        penalty = 0.5 * self.numbers[SQUARED_LENGTH]
+        if problem.intercept is Intercept.REGULARIZED:
+            penalty += 0.5 * self.numbers[INTERCEPT] ** 2
+        return penalty + self.numbers[LOSS]
+
+    def last(self) -> tuple[np.ndarray, float]:
+        return self.v * self.v.dtype.type(self.numbers[SCALE]), float(self.numbers[INTERCEPT])
+
+    def average(self) -> tuple[np.ndarray, float]:
+        g, f = (self.v.dtype.type(self.numbers[name]) for name in (AVERAGE_G, AVERAGE_F))
+        return g * (self.a + f * self.v), float(self.numbers[AVERAGE_INTERCEPT])
+
+
+def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", average: bool = True) -> list[Result]:
+    """Minimise each binary problem of `problem` until a pass improves the objective by less than `settings.tol`."""
+    if schedule not in ("calibrated", "pegasos"):
+        raise ValueError(f"unknown schedule {schedule!r}; choose from calibrated, pegasos")
+    deadline = Deadline(settings.max_time)
+    seconds = {"expand": 0.0, "calibrate": 0.0, "descend": 0.0, "certify": 0.0}
+    states = [_State(problem, k) for k in range(len(problem))]
+    norms = problem.norms()
+    rate = 0.0 if problem.intercept is Intercept.NONE else min(1.0, float(norms.mean()))
+    norms += rate
+    rng = settings.rng()
+    rows = np.flatnonzero(problem.cost > 0.0).astype(np.int32)
+    if schedule == "calibrated":
+        eta_0 = _calibrate(problem, states, norms, rate, rows, rng)
+    else:
+        eta_0 = 0.5 * float(problem.cost.sum())
+    seconds["calibrate"] = deadline.elapsed()
+
+    limit = Reason.MAX_PASSES
+    try:
+        for passes in range(1, settings.max_passes + 1):
+            running = [state for state in states if state.reason is None]
+            if not running:
+                break
+            shuffle(rows, rng)
+            for state in running:
+                state.numbers[LOSS] = 0.0
+            _pass(problem, running, norms, rate, rows, eta_0, average, deadline, seconds)
+            for state in running:
+                primal = state.primal(problem)
+                state.trace.append(Progress(passes, deadline.elapsed(), primal, np.nan, np.nan, len(rows), len(norms)))
+                if settings.on_progress is not None:
+                    settings.on_progress(state.trace[-1], state.k)
+                met = [progress.primal for progress in state.trace]
+                if min(met[:-PATIENCE], default=np.inf) - min(met) <= settings.tol * min(met):
+                    state.reason = Reason.STALLED
+    except TimeUpError:
+        limit = Reason.MAX_TIME
+    except KeyboardInterrupt:
+        limit = Reason.INTERRUPTED
+
+    mark = perf_counter()
+    candidates = [[state.last()] + ([state.average()] if state.numbers[AVERAGE_F] > 0.0 else []) for state in states]
+    outputs = iter(problem.outputs([w for pairs in candidates for w, _ in pairs]))
+    results = []
+    for state, pairs in zip(states, candidates, strict=True):
+        judged = [(problem.primal(w, b, next(outputs), state.k), b, w) for w, b in pairs]
+        primal, b, w = min(judged, key=lambda answer: answer[0])
+        reason = state.reason or limit
+        results.append(Result(w, b, None, primal, None, None, reason, len(state.trace), seconds, state.trace))
+    seconds["certify"] = perf_counter() - mark
+    return results
+
+
+def _pass(
+    problem: Problem,
+    states: list[_State],
+    norms: np.ndarray,
+    rate: float,
+    rows: np.ndarray,
+    eta_0: float,
+    average: bool,
+    deadline: Deadline,
+    seconds: dict[str, float],
+) -> None:
+    """One pass over these rows in this order; all problems work on a block while it is there."""
+    total = float(problem.cost.sum())
+    average_after = len(problem.cost) if average else np.iinfo(np.int64).max
+    mark = perf_counter()
+    for block, at, some in problem.examples.blocks(rows):
+        expanded = perf_counter()
+        seconds["expand"] += expanded - mark
+        for state in states:
+            _descend(
+                block.start, block.end, block.indices, block.values, at, some,
+                problem.signs[state.k], problem.cost, norms, int(problem.loss),
+                np.count_nonzero(problem.cost) / total, 1.0 / total, eta_0, average_after,
+                rate, problem.intercept is Intercept.REGULARIZED,
+                state.v, state.a, state.numbers,
+            )  # fmt: skip
+        mark = perf_counter()
+        seconds["descend"] += mark - expanded
+        deadline.check()
+
+
+def _calibrate(
+    problem: Problem, states: list[_State], norms: np.ndarray, rate: float, rows: np.ndarray, rng: np.ndarray
+) -> float:
+    """The eta_0 whose pass over a sample ends at the lowest objective there; doubled or halved while that helps."""
+    order = rows.copy()
+    shuffle(order, rng)
+    sample = order[:SAMPLE]
+    never, ignored = Deadline(None), {"expand": 0.0, "descend": 0.0}
+    share = float(problem.cost[sample].sum() / problem.cost.sum())
+
+    def objective(eta_0: float) -> float:
+        total = 0.0
+        for state in states:
+            state.clear()
+        _pass(problem, states, norms, rate, sample, eta_0, False, never, ignored)
+        for state in states:
+            w, b = state.last()
+            margins = problem.signs[state.k][sample] * (problem.outputs([w], sample)[0] + b)
+            total += share * 0.5 * squared_length(w) + total_loss(problem.loss, margins, problem.cost[sample])
+        return total
+
+    eta_0 = 1.0 / max(1e-12, float(norms[sample].mean()))
+    best = objective(eta_0)
+    for factor in (2.0, 0.5):
+        tried = best
+        while (trial := objective(eta_0 * factor)) < best:
+            eta_0, best = eta_0 * factor, trial
+        if best < tried:
+            break
+    for state in states:
+        state.clear()
+    return eta_0
+
+
+@kernel
+def _descend(
+    start, end, indices, values, at, rows,
+    sign, cost, norms, loss, normalizer, decay, eta_0, average_after, rate, shrink_intercept,
+    v, a, numbers,
+):  # fmt: skip
+    """Steps over the rows of one block."""
+    scale, b, t = numbers[SCALE], numbers[INTERCEPT], numbers[STEPS]
+    g, f, b_average = numbers[AVERAGE_G], numbers[AVERAGE_F], numbers[AVERAGE_INTERCEPT]
+    squared, total = numbers[SQUARED_LENGTH], numbers[LOSS]
+    for j in range(len(at)):
+        i = np.uint64(rows[j])
+        lo, hi = start[np.uint64(at[j])], end[np.uint64(at[j])]
+        y, c = np.float64(sign[i]), cost[i] * normalizer
+        output = scale * row_dot(indices, values, lo, hi, v)
+        total += cost[i] * value(loss, y * (output + b))
+        eta = eta_0 / (1.0 + decay * eta_0 * t)
+        shrink = 1.0 - eta * decay
+        scale *= shrink
+        squared *= shrink * shrink
+        output *= shrink
+        if shrink_intercept:
+            b *= 1.0 - eta * rate * decay
+        m = y * (output + b)
+        change = y * dual_step(loss, 0.0, eta * c, m, norms[i])
+        if change != 0.0:
+            row_add(indices, values, lo, hi, v.dtype.type(change / scale), v)
+            if f != 0.0:
+                row_add(indices, values, lo, hi, v.dtype.type(-f * change / scale), a)
+            squared += change * (2.0 * output + change * (norms[i] - rate))
+            b += rate * change
+        t += 1.0
+        if t > average_after:
+            mu = 1.0 / (t - average_after)
+            if mu == 1.0:
+                g, f = 1.0, scale
+                b_average = b
+            else:
+                g *= 1.0 - mu
+                f += mu * scale / g
+                b_average += mu * (b - b_average)
+        if scale < 1e-4:
+            v *= v.dtype.type(scale)
+            f /= scale
+            scale = 1.0
+    numbers[SCALE], numbers[INTERCEPT], numbers[STEPS] = scale, b, t
+    numbers[AVERAGE_G], numbers[AVERAGE_F], numbers[AVERAGE_INTERCEPT] = g, f, b_average
+    numbers[SQUARED_LENGTH], numbers[LOSS] = squared, total
