@@ -1,0 +1,52 @@
+# Everything needs Python >= 3.11 and make, and nothing else: `make demo`, `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint bench checked clean
+
+help:
+	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
+	@echo "make test   install into $(VENV), then run all tests"
+	@echo "make lint   ruff, mypy and import-linter"
+	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
+	@echo "make clean  remove $(VENV) and what the tools left behind"
+
+$(VENV)/.package: pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "dotadd needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.package
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	touch $@
+
+demo: $(VENV)/.package
+	$(BIN)/dotadd demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto
+	$(MAKE) checked
+
+# Once more with every array access checked, in a cache of its own: the tests of what touches memory by index.
+checked: $(VENV)/.dev
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m "not slow" tests/test_block_operations.py tests/test_dcd_optimum.py tests/test_sgd.py tests/test_features_kernels.py tests/test_source_libsvm.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks > docs/benchmarks.md.new
+	mv docs/benchmarks.md.new docs/benchmarks.md
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,45 @@
+"""All benchmarks, as the page docs/benchmarks.md: `python -m benchmarks > docs/benchmarks.md`, or `make bench`."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from benchmarks import memory, reading, solvers, startup
+
+PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official"]
+
+
+def machine() -> str:
+    """What these figures were measured with."""
+    found = []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"no {package}")
+    return f"Python {platform.python_version()}, {', '.join(found)}; {platform.machine()}, {platform.system()}."
+
+
+def page(*, tiny: bool = False) -> str:
+    sections = [
+        ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
+        ("Reading LIBSVM text", reading.__doc__, lambda: reading.report(tiny=tiny)),
+        ("Starting", startup.__doc__, lambda: startup.report(tiny=tiny)),
+        ("Memory", memory.__doc__, lambda: memory.report(tiny=tiny)),
+    ]
+    parts = ["# Benchmarks\n\nMade by `make bench`, all programs in the same run. " + machine() + "\n"]
+    for title, about, run in sections:
+        sys.stderr.write(f"{title} ...\n")
+        paragraphs = (about or "").strip().split("\n\n")
+        text, call = "\n\n".join(paragraphs[:-1]), paragraphs[-1].strip()
+        parts.append(f"## {title}\n\n{text}\n\n{run()}\n`{call}`\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiny", action="store_true")
+    sys.stdout.write(page(tiny=parser.parse_args().tiny))
