@@ -262,6 +262,7 @@ class Strings(Batch):
     def bounds(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where each of these rows begins and ends in `letters`."""
         if self.offsets is None:
+            assert self.width is not None
             starts = rows.astype(np.int64) * self.width
             return starts, starts + self.width
         return self.offsets[:-1][rows].astype(np.int64), self.offsets[1:][rows].astype(np.int64)
@@ -295,14 +296,14 @@ class Strings(Batch):
                 offsets.extend(np.arange(len(letters) // width + 1) * width)
                 width = None
             if width is None:
-                offsets.extend(batch._with_offsets().offsets)  # type: ignore[arg-type]
+                offsets.extend(batch.with_offsets().offsets)  # type: ignore[arg-type]
             letters.extend(batch._letters_used())
         return cls(letters.done(), width=width) if width is not None else cls(letters.done(), offsets.done())
 
     def _letters_used(self) -> np.ndarray:
         return self.letters if self.offsets is None else self.letters[self.offsets[0] : self.offsets[-1]]
 
-    def _with_offsets(self) -> Strings:
+    def with_offsets(self) -> Strings:
         if self.offsets is not None:
             return self
         assert self.width is not None
@@ -334,8 +335,8 @@ def _offsets(array: pa.Array, dtype: type) -> np.ndarray:
 def from_arrow(array: pa.Array, *, n_features: int | None = None) -> Batch:
     """The batch over an Arrow array's memory; the inverse of `to_arrow`.
 
-    Numeric lists become sparse rows (`list<struct<index, value>>`, or `list<int>` for binary rows), tensors and
-    fixed-size lists dense rows or images, text and binary columns strings. `n_features` is the width of the space of
+    Lists become sparse rows (`list<struct<index, value>>`, or `list<int>` for binary rows), lists of floats of one
+    length, tensors and fixed-size lists dense rows or images, text and binary columns strings. `n_features` is the width of the space of
     sparse rows where it is known; otherwise it is taken from the largest index.
     """
     import pyarrow as pa
@@ -357,19 +358,31 @@ def from_arrow(array: pa.Array, *, n_features: int | None = None) -> Batch:
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         return Strings(_buffer(array.buffers()[2]), _offsets(array, np.int64))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        items = array.values
-        if pa.types.is_struct(items.type):
-            indices, values = _numpy(items.field("index")), _numpy(items.field("value"))
-        elif pa.types.is_integer(items.type):
-            indices, values = _numpy(items), None
-        else:
-            raise ValueError(f"cannot read a column of {kind} as sparse rows; expected list<struct<index, value>>")
-        offsets = _numpy(array.offsets)
-        if n_features is None:
-            used = indices[offsets[0] : offsets[-1]]
-            n_features = int(used.max()) + 1 if len(used) else 0
-        return SparseRows(offsets, indices, values, n_features)
+        return _from_lists(array, n_features)
     raise ValueError(f"cannot read a column of {kind} as examples")
+
+
+def _from_lists(array: pa.Array, n_features: int | None) -> Batch:
+    import pyarrow as pa
+
+    items, offsets = array.values, _numpy(array.offsets)
+    parts = [items.field("index"), items.field("value")] if pa.types.is_struct(items.type) else [items]
+    if any(part.null_count for part in (items, *parts)):
+        raise ValueError("column has missing values inside its lists; fill or drop them first")
+    if pa.types.is_floating(items.type):
+        width = int(offsets[1] - offsets[0]) if len(array) else 0
+        if not (np.diff(offsets) == width).all():
+            raise ValueError("column has lists of numbers that differ in length")
+        return DenseRows(_numpy(items)[offsets[0] : offsets[-1]].reshape(len(array), width))
+    indices = _numpy(parts[0])
+    if indices.dtype.kind not in "iu":
+        raise ValueError(f"cannot read a column of {array.type} as sparse rows; expected list<struct<index, value>>")
+    if indices.dtype.itemsize < 4:
+        indices = indices.astype(np.int32)  # kernels know 32 and 64 bits
+    if n_features is None:
+        used = indices[offsets[0] : offsets[-1]]
+        n_features = int(used.max()) + 1 if len(used) else 0
+    return SparseRows(offsets, indices, _numpy(parts[1]) if len(parts) == 2 else None, n_features)
 
 
 def _buffer(buffer: pa.Buffer | None) -> np.ndarray:

@@ -64,7 +64,7 @@ class Block:
         assert self.indices is not None and self.values is not None
         first = int(self.end[row])
         stop = first + len(indices)
-        self.indices[first:stop] = np.asarray(indices) + self.base
+        self.indices[first:stop] = np.asarray(indices, self.indices.dtype) + self.base
         self.values[first:stop] = np.asarray(values) * self.scale
         self.end[row] = stop
 

@@ -206,7 +206,7 @@ class LinearSVM(Estimator):
             raise data.error(row, f"sample weight {weight[row]} is not a number >= 0")
         for k in range(len(classes)):
             if not weight[codes == k].any():
-                raise DataError(f"every example of class {classes[k]!s} has weight 0: two classes or more are needed")
+                raise DataError(f"every example of class {classes[k]!s} has zero weight: two classes or more are needed")
         if self.class_weight is None:
             return self.C * weight
         if isinstance(self.class_weight, str):
@@ -301,13 +301,16 @@ class LinearSVM(Estimator):
 
 def _column(y: Any) -> Any:
     """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does."""
-    if y is None or np.ndim(y) != 2 or np.shape(y)[1] != 1:
-        return y
+    if y is None:
+        return None
+    array = np.asarray(y)
+    if array.ndim != 2 or array.shape[1] != 1:
+        return array
     from sklearn.exceptions import DataConversionWarning
 
     message = "A column-vector y was passed when a 1d array was expected."
     warnings.warn(message, DataConversionWarning, stacklevel=3)
-    return np.asarray(y).ravel()
+    return array.ravel()
 
 
 def _classes(data: Chunk) -> tuple[np.ndarray, np.ndarray]:

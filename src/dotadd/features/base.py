@@ -8,7 +8,7 @@ Some maps have to see the data's shape before they know the size of their space 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from dotadd.block import Block
 from dotadd.errors import FeatureError
 
 if TYPE_CHECKING:
-    from dotadd.features.hashing import Hashed
     from dotadd.features.normalized import Normalized
     from dotadd.features.stack import Stack
 
@@ -56,11 +55,14 @@ class FeatureMap:
     Subclasses set `takes`, implement `bound` and `fill`, and know `dim` once resolved.
     """
 
-    takes: ClassVar[tuple[type[Batch], ...]]
+    takes: tuple[type[Batch], ...]
     """The kinds of batch this map reads."""
 
     distinct: bool = False
     """Whether no index occurs twice in a row, whatever the data; lengths are then plain sums of squares."""
+
+    is_sum: bool = False
+    """Whether its expression is written with + or *, and so stands in brackets before a method."""
 
     @property
     def dim(self) -> int:
@@ -115,11 +117,43 @@ class FeatureMap:
 
     __rmul__ = __mul__
 
+    def __repr__(self) -> str:
+        """Right for maps that keep their arguments under their own names."""
+        return call_repr(type(self).__name__, **self.__dict__)
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+MAX_DIM = 2**40  # 4 TB of float32 weights; what is larger was not meant
+
+
+def checked_dim(phi: FeatureMap, dim: int) -> int:
+    """dim, unless no machine could hold so many weights."""
+    if dim > MAX_DIM:
+        raise FeatureError(f"{phi!r} spans {dim:.3g} features, more than fit in memory: use .hashed(bits)")
+    return dim
+
+
+def checked_int(name: str, value: Any, low: int, high: int) -> int:
+    """value as an int, if it is a whole number between low and high."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise FeatureError(f"{name} has to be a whole number from {low} to {high}, and not {value!r}")
+    return int(value)
+
+
+def checked_bits(bits: Any) -> int:
+    """The size of a hash table as a power of two."""
+    return checked_int("bits", bits, 1, 32)
+
+
+def call_repr(name: str, *positional: Any, **keywords: Any) -> str:
+    """`name(positional, keyword=value)`; give only the keywords that differ from their defaults."""
+    arguments = [repr(value) for value in positional] + [f"{key}={value!r}" for key, value in keywords.items()]
+    return f"{name}({', '.join(arguments)})"
 
 
 def require_kind(phi: FeatureMap, batch: Batch) -> None:

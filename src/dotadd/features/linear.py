@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from dotadd import block as blocks
@@ -9,19 +11,22 @@ from dotadd._jit import kernel, plain
 from dotadd.batch import Batch, DenseRows, SparseRows
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.features.base import FeatureMap, BadRow, Shape
+from dotadd.features.base import BadRow, FeatureMap, Shape, call_repr, checked_int
 
 
 class Linear(FeatureMap):
-    """The vector itself. Rows that lie in memory are handed out as they are, without a copy."""
+    """The vector itself. Rows that lie in memory are handed out as they are, without a copy.
+
+    n_features: the number of columns; by default that of the training data. Narrower rows are welcome, wider refused.
+    """
 
     takes = (SparseRows, DenseRows)
 
     def __init__(self, *, n_features: int | None = None) -> None:
-        self.n_features = n_features
+        self.n_features = None if n_features is None else checked_int("n_features", n_features, 0, 2**62)
 
     def __repr__(self) -> str:
-        return "Linear()"
+        return call_repr("Linear", **({} if self.n_features is None else {"n_features": self.n_features}))
 
     @property
     def dim(self) -> int:
@@ -30,31 +35,52 @@ class Linear(FeatureMap):
         return self.n_features
 
     def resolve(self, shape: Shape) -> Linear:
-        return self if self.n_features is not None else Linear(n_features=shape.n_features)
+        if self.n_features is not None:
+            return self
+        resolved = copy.copy(self)
+        resolved.n_features = shape.n_features
+        return resolved
 
     def check(self, batch: Batch) -> BadRow | None:
-        assert isinstance(batch, SparseRows | DenseRows)
-        if batch.n_features <= self.dim:
-            return None
-        return BadRow(0, None, f"rows have {batch.n_features} features, and the model was made for {self.dim}")
+        return too_wide(batch, self.dim)
 
     def bound(self, batch: Batch) -> int | np.ndarray:
-        return np.diff(batch.offsets) if isinstance(batch, SparseRows) else batch.n_features  # type: ignore[attr-defined]
+        return row_lengths(batch)
 
     def view(self, batch: Batch) -> Block | None:
-        if isinstance(batch, SparseRows):
-            return blocks.view(batch.offsets, batch.indices, batch.values, distinct=batch.distinct)
-        assert isinstance(batch, DenseRows)
-        offsets = np.arange(len(batch) + 1, dtype=np.int64) * batch.n_features
-        return blocks.view(offsets, None, batch.values.reshape(-1), distinct=True)
+        return vectors(batch)
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        source = self.view(batch)
-        assert source is not None
+        source = vectors(batch)
         _copy_rows(
             source.start, source.end, source.indices, source.values, plain(rows),
             block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
+
+
+def vectors(batch: Batch) -> Block:
+    """The rows of a batch of vectors as they lie in memory."""
+    if isinstance(batch, SparseRows):
+        return blocks.view(batch.offsets, batch.indices, batch.values, distinct=batch.distinct)
+    assert isinstance(batch, DenseRows)
+    offsets = np.arange(len(batch) + 1, dtype=np.int64) * batch.n_features
+    return blocks.view(offsets, None, batch.values.reshape(-1), distinct=True)
+
+
+def row_lengths(batch: Batch) -> int | np.ndarray:
+    """How many values are written down in each row of a batch of vectors."""
+    if isinstance(batch, SparseRows):
+        return np.diff(batch.offsets)
+    assert isinstance(batch, DenseRows)
+    return batch.n_features
+
+
+def too_wide(batch: Batch, n_features: int) -> BadRow | None:
+    """The complaint about vectors with more columns than a map was made for."""
+    assert isinstance(batch, SparseRows | DenseRows)
+    if batch.n_features <= n_features:
+        return None
+    return BadRow(0, None, f"rows have {batch.n_features} features, and the model was made for {n_features}")
 
 
 @kernel

@@ -12,8 +12,12 @@ The stop is the duality gap itself, and it comes almost for nothing. For any alp
     P(w) - D(alpha) = sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ],
 
 a sum over examples of terms >= 0, each known at the moment its example is visited, and exactly 0 for an example that
-is rightly shrunk. So a pass sums up an estimate of the gap, and only when the estimate is within the tolerance is it
-certified: w rebuilt from alpha, all margins computed anew. The margins also tell which shrunk examples must come back.
+is rightly shrunk. So a pass sums up an estimate of the gap, and only when the estimate is within the tolerance are all
+margins computed anew, for the sum itself; they also tell which shrunk examples must come back.
+
+In floating point w drifts away from sum_i alpha_i y_i phi(z_i). The margins are those of w as it is, and each step
+corrects them, so w stays good for the primal; the identity above gains the term |w - sum_i alpha_i y_i phi(z_i)|^2 / 2,
+which is added at the end, the sum built from scratch in float64.
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
 the multiplier, updated after each pass.
@@ -28,7 +32,7 @@ import numpy as np
 
 from dotadd._jit import kernel, prefetch
 from dotadd.block import row_add, row_dot
-from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, value
+from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, total_dual_term, value
 from dotadd.solvers.problem import Intercept, Problem, squared_length
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
@@ -47,7 +51,7 @@ class _State:
         self.active = (problem.cost > 0.0).astype(np.uint8)
         self.numbers = np.zeros(N_NUMBERS)
         self.trace: list[Progress] = []
-        self.trigger = np.inf
+        self.failures = self.look_again = 0
         self.reason: Reason | None = None
         self.primal = self.dual = self.gap = np.nan
         self.restart()
@@ -62,11 +66,15 @@ class _State:
         numbers[BALANCE] = float(self.alpha @ problem.signs[self.k])
         if problem.intercept is Intercept.REGULARIZED:
             numbers[INTERCEPT] = numbers[BALANCE]
-        numbers[DUAL_TERMS] = problem.dual(self.w, 0.0, self.alpha)
+        numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, problem.cost)
         numbers[HALF_NORM] = 0.5 * squared_length(self.w)
-        numbers[DUAL_TERMS] += numbers[HALF_NORM]
         numbers[OLD_PG_MAX], numbers[OLD_PG_MIN] = np.inf, -np.inf
         numbers[ACTIVE] = self.active.sum()
+
+    def set_gap(self, gap: float) -> None:
+        """Primal minus dual, and what follows from it."""
+        self.dual = self.primal - max(0.0, gap)
+        self.gap = max(0.0, gap) / self.primal if self.primal > 0.0 else 0.0
 
     def begin_pass(self) -> None:
         numbers = self.numbers
@@ -106,11 +114,9 @@ def dcd(
         starts = [_start(problem) for _ in problem.signs]
     else:
         starts = [np.where(problem.cost > 0.0, np.clip(np.asarray(a, np.float64), 0.0, upper), 0.0) for a in alphas]
-    cold = alphas is None and problem.loss is not Loss.LOGISTIC
-    if cold:
-        ws = [np.zeros(problem.examples.dim, problem.examples.dtype) for _ in problem.signs]
-    else:
-        ws = problem.combine(starts, list(range(len(problem))))
+    ws = [np.zeros(problem.examples.dim, problem.examples.dtype) for _ in problem.signs]
+    if any(alpha.any() for alpha in starts):
+        problem.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
     states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
 
     norms = problem.norms()
@@ -121,6 +127,10 @@ def dcd(
 
     limit = Reason.MAX_PASSES
     try:
+        if alphas is not None:
+            _measure(problem, states, seconds)
+            for state in states:
+                state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
         for _ in range(settings.max_passes):
             running = [state for state in states if state.reason is None]
             if not running:
@@ -131,15 +141,17 @@ def dcd(
                 progress = state.end_pass(deadline.elapsed(), step)
                 if settings.on_progress is not None:
                     settings.on_progress(progress, state.k)
-                if progress.gap <= min(settings.tol, state.trigger) or progress.active == 0:
+                if (progress.gap <= settings.tol and progress.passes >= state.look_again) or progress.active == 0:
                     ready.append(state)
-            _certify(problem, ready, seconds)
+            _measure(problem, ready, seconds)
             for state in ready:
                 if state.gap <= settings.tol:
                     state.reason = Reason.CONVERGED
                 else:
-                    # The estimate was too rosy by this factor; ask for that much more before looking again.
-                    state.trigger = 0.7 * settings.tol * min(1.0, state.trace[-1].gap / state.gap)
+                    # The estimate was too rosy: examples had been shrunk wrongly, or it is close to the tolerance.
+                    # A look costs a pass over all examples, so the wait for the next one grows with the failures.
+                    state.failures += 1
+                    state.look_again = len(state.trace) + 1 + state.failures
     except TimeUpError:
         limit = Reason.MAX_TIME
     except KeyboardInterrupt:
@@ -148,13 +160,11 @@ def dcd(
     for state in unfinished:
         state.reason = limit
     try:
-        _certify(problem, unfinished, seconds)
+        _measure(problem, unfinished, seconds)
+        _prove(problem, states, seconds)
     except KeyboardInterrupt:  # a second one: leave without the proof
-        for state in unfinished:
+        for state in states:
             state.primal = state.dual = state.gap = np.nan
-    for state in unfinished:
-        if limit is Reason.MAX_PASSES and state.gap <= settings.tol:
-            state.reason = Reason.CONVERGED
     return [_result(state, seconds) for state in states]
 
 
@@ -217,38 +227,45 @@ def _pass(
             deadline.check()
 
 
-def _certify(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
-    """Rebuild w from alpha and compute primal, dual and gap from scratch; wake examples that were shrunk wrongly."""
+def _measure(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
+    """Compute all margins, and from them primal and gap; wake examples that were shrunk wrongly."""
     if not states:
         return
     began = perf_counter()
-    which = [state.k for state in states]
     if problem.intercept is Intercept.FREE:
-        for state in states:
-            _balance(state.alpha, problem.signs[state.k])
-    ws = problem.combine([state.alpha for state in states], which)
-    outputs = problem.outputs(ws)
-    for state, w, output in zip(states, ws, outputs, strict=True):
-        state.w[:] = w
+        changes = [_balance(state.alpha, problem.signs[state.k]) for state in states]
+        problem.add(changes, [state.w for state in states])
+    for state, output in zip(states, problem.outputs([state.w for state in states]), strict=True):
         state.restart()
         sign = problem.signs[state.k]
         if problem.intercept is Intercept.FREE:
             state.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, problem.cost)
-        state.primal = problem.primal(w, state.intercept, output, state.k)
-        state.dual = problem.dual(w, state.intercept, state.alpha)
-        state.gap = max(0.0, state.primal - state.dual) / state.primal if state.primal > 0.0 else 0.0
+        state.primal = problem.primal(state.w, state.intercept, output, state.k)
+        state.set_gap(problem.local_gaps(output, state.intercept, state.alpha, state.k))
         margins = sign * (output + state.intercept)
         _wake(int(problem.loss), margins, problem.cost, state.alpha, state.active)
     seconds["certify"] += perf_counter() - began
 
 
-def _balance(alpha: np.ndarray, sign: np.ndarray) -> None:
-    """Scale down the heavier side so that sum_i alpha_i y_i = 0; alpha stays within its bounds."""
+def _prove(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
+    """Add to the gap what w differs from sum_i alpha_i y_i phi(z_i)."""
+    began = perf_counter()
+    coefficients = [state.alpha * problem.signs[state.k] for state in states]
+    distances = problem.distances(coefficients, [state.w for state in states])
+    for state, distance in zip(states, distances, strict=True):
+        state.set_gap(state.primal - state.dual + 0.5 * distance)
+    seconds["certify"] += perf_counter() - began
+
+
+def _balance(alpha: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """Scale down the heavier side so that sum_i alpha_i y_i = 0, within the bounds; returns the changes, times y."""
+    before = alpha.copy()
     positive, negative = alpha[sign > 0].sum(), alpha[sign < 0].sum()
     if positive > negative:
         alpha[sign > 0] *= negative / positive
     elif negative > positive:
         alpha[sign < 0] *= positive / negative
+    return (alpha - before) * sign
 
 
 def best_intercept(loss: Loss, output: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:

@@ -19,6 +19,9 @@ from dotadd.expand import Expansion
 from dotadd.losses import Loss, total_dual_term, total_loss
 
 
+EXACT_BYTES = 256 << 20
+
+
 class Intercept(Enum):
     """What b is: absent, one more weight on a constant feature, or free of any penalty."""
 
@@ -51,15 +54,30 @@ class Problem:
             first += len(some)
         return outputs
 
-    def combine(self, alphas: list[np.ndarray], which: list[int]) -> list[np.ndarray]:
-        """w = sum_i alpha_i y_i phi(z_i) for some of the binary problems, from scratch."""
-        ws = [np.zeros(self.examples.dim, self.examples.dtype) for _ in which]
-        used = np.flatnonzero(np.logical_or.reduce([alpha != 0.0 for alpha in alphas]))
+    def add(self, coefficients: list[np.ndarray], ws: list[np.ndarray]) -> None:
+        """w += sum_i coefficient_i phi(z_i) for each of several w, each block expanded once."""
+        used = np.flatnonzero(np.logical_or.reduce([some != 0.0 for some in coefficients]))
         for block, at, rows in self.examples.blocks(used):
-            for k, alpha, w in zip(which, alphas, ws, strict=True):
-                coefficients = alpha[rows] * self.signs[k][rows]
-                blocks.add(block.start, block.end, block.indices, block.values, at, coefficients, w)
-        return ws
+            for some, w in zip(coefficients, ws, strict=True):
+                blocks.add(block.start, block.end, block.indices, block.values, at, some[rows], w)
+
+    def distances(self, coefficients: list[np.ndarray], ws: list[np.ndarray]) -> list[float]:
+        """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, the sum built from scratch in float64.
+
+        The sum is built for so many slots at a time that it stays within EXACT_BYTES.
+        """
+        used = np.flatnonzero(np.logical_or.reduce([some != 0.0 for some in coefficients]))
+        step = max(1, EXACT_BYTES // (8 * len(ws)))
+        totals = [0.0] * len(ws)
+        for first in range(0, self.examples.dim, step):
+            stop = min(first + step, self.examples.dim)
+            sums = [np.zeros(stop - first) for _ in ws]
+            for block, at, rows in self.examples.blocks(used):
+                for some, part in zip(coefficients, sums, strict=True):
+                    _add_within(block.start, block.end, block.indices, block.values, at, some[rows], first, part)
+            for k, (w, part) in enumerate(zip(ws, sums, strict=True)):
+                totals[k] += _squared_distance(w[first:stop], part)
+        return totals
 
     def norms(self) -> np.ndarray:
         """|phi(z_i)|^2 of every example."""
@@ -76,12 +94,15 @@ class Problem:
             penalty += 0.5 * intercept**2
         return penalty + total_loss(self.loss, self.signs[k] * (output + intercept), self.cost)
 
-    def dual(self, w: np.ndarray, intercept: float, alpha: np.ndarray) -> float:
-        """D(alpha), given w = sum_i alpha_i y_i phi(z_i) (and intercept = sum_i alpha_i y_i where it is regularized)."""
-        penalty = 0.5 * squared_length(w)
-        if self.intercept is Intercept.REGULARIZED:
-            penalty += 0.5 * intercept**2
-        return total_dual_term(self.loss, alpha, self.cost) - penalty
+    def local_gaps(self, output: np.ndarray, intercept: float, alpha: np.ndarray, k: int) -> float:
+        """sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ], a sum of terms >= 0.
+
+        With w_alpha = sum_i alpha_i y_i phi(z_i), P(w, b) - D(alpha) is this plus |w - w_alpha|^2 / 2, provided that
+        b = sum_i alpha_i y_i where the intercept is regularized, and sum_i alpha_i y_i = 0 where it is free.
+        """
+        margins = self.signs[k] * (output + intercept)
+        losses, terms = total_loss(self.loss, margins, self.cost), total_dual_term(self.loss, alpha, self.cost)
+        return losses - terms + float(alpha @ margins)
 
 
 def squared_length(w: np.ndarray) -> float:
@@ -95,3 +116,24 @@ def _squared_length(w):
     for k in range(np.uint64(len(w))):
         total += np.float64(w[k]) * np.float64(w[k])
     return total
+
+
+@kernel
+def _squared_distance(a, b):
+    total = 0.0
+    for k in range(np.uint64(len(a))):
+        difference = np.float64(a[k]) - np.float64(b[k])
+        total += difference * difference
+    return total
+
+
+@kernel
+def _add_within(start, end, indices, values, at, coefficients, first, out):
+    """ADD, for the slots from `first` on that `out` has room for."""
+    low, high = np.uint64(first), np.uint64(first + len(out))
+    for j in range(len(at)):
+        lo = np.uint64(start[at[j]])
+        for k in range(lo, np.uint64(end[at[j]])):
+            slot = k - lo if indices is None else np.uint64(indices[k])
+            if low <= slot < high:
+                out[slot - low] += coefficients[j] * (1.0 if values is None else np.float64(values[k]))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
-from dotadd.batch import Batch
+from dotadd.batch import Batch, DenseRows, Growing
 from dotadd.errors import DataError
 
 CHUNK_BYTES = 32 << 20
@@ -17,7 +18,8 @@ CHUNK_BYTES = 32 << 20
 class Chunk:
     """Some consecutive examples. `y` and `weight` are None where the source has none.
 
-    `path` and `lines` (line number of each row, from 1) tell where a row came from; None for arrays in memory.
+    `path` and `lines` (line number of each row, from 1) tell where a row came from; None for arrays in memory. Where
+    rows of several files were joined, `files` holds the first row and the path of each.
     """
 
     batch: Batch
@@ -26,16 +28,23 @@ class Chunk:
     first_row: int
     path: str | None = None
     lines: np.ndarray | None = None
+    files: tuple[tuple[int, str | None], ...] | None = None
 
     def __len__(self) -> int:
         return len(self.batch)
 
+    def path_of(self, row: int) -> str | None:
+        """The file that row `row` of this chunk was read from."""
+        if self.files is None:
+            return self.path
+        return next(path for first, path in reversed(self.files) if first <= row)
+
     def error(self, row: int, message: str, column: int | None = None) -> DataError:
         """A complaint about row `row` of this chunk, with file and line, or with the example's number."""
         if self.lines is not None:
-            return DataError(message, self.path, int(self.lines[row]), column)
+            return DataError(message, self.path_of(row), int(self.lines[row]), column)
         where = f"row {self.first_row + row}" + (f", column {column}" if column is not None else "")
-        return DataError(f"{where}: {message}", self.path)
+        return DataError(f"{where}: {message}", self.path_of(row))
 
     def take(self, rows: np.ndarray) -> Chunk:
         """These rows only, in order; used to drop rows that cannot be read."""
@@ -43,8 +52,11 @@ class Chunk:
         def pick(array: np.ndarray | None) -> np.ndarray | None:
             return None if array is None else array[rows]
 
+        files = None
+        if self.files is not None:
+            files = tuple((int(np.searchsorted(rows, first)), path) for first, path in self.files)
         return Chunk(
-            self.batch.take(rows), pick(self.y), pick(self.weight), self.first_row, self.path, pick(self.lines)
+            self.batch.take(rows), pick(self.y), pick(self.weight), self.first_row, self.path, pick(self.lines), files
         )
 
 
@@ -59,17 +71,26 @@ class Skipped:
         self.count += 1
         self.first = self.first or str(error)
 
+    def merge(self, other: Skipped) -> None:
+        self.count += other.count
+        self.first = self.first or other.first
+
+    def clear(self) -> None:
+        self.count, self.first = 0, None
+
 
 @dataclass
 class Source:
     """Examples that can be read again and again, first to last.
 
     Subclasses implement `chunks`. Bad rows raise DataError, or with on_bad_row="skip" are left out and counted in
-    `skipped` (which tells of the latest pass).
+    `skipped` (which tells of the latest pass). `columns` names the features where names are known; files know theirs
+    once reading has begun.
     """
 
     on_bad_row: str = field(default="error", kw_only=True)
     skipped: Skipped = field(default_factory=Skipped, kw_only=True)
+    columns: list[str] | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -79,3 +100,79 @@ class Source:
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
         raise NotImplementedError
+
+    def load(self) -> Chunk:
+        """All examples in one chunk. A source that yields one chunk gives it as it is; others are joined as they come,
+        so that the rows are never in memory twice."""
+        joined = _Joined()
+        batches = (joined.note(chunk) for chunk in self.chunks())
+        first = next(batches, None)
+        if first is None:
+            raise DataError("has no examples", self.name)
+        return joined.chunk(type(first).concat(chain((first,), batches)))
+
+    def bad_row(self, error: DataError) -> None:
+        """Raise the complaint, or count it where bad rows are to be skipped."""
+        if self.on_bad_row != "skip":
+            raise error
+        self.skipped.add(error)
+
+
+class _Joined:
+    """What stands beside the batches of several chunks, joined while they pass: y, weights, lines and files."""
+
+    def __init__(self) -> None:
+        self.first: Chunk | None = None
+        self.arrays: dict[str, Growing] = {}
+        self.files: list[tuple[int, str | None]] = []
+        self.rows = 0
+
+    def note(self, chunk: Chunk) -> Batch:
+        """Remember what belongs to this chunk, and hand on its batch."""
+        if self.first is None:
+            self.first = chunk
+            beside = {"y": chunk.y, "weight": chunk.weight, "lines": chunk.lines}
+            self.arrays = {name: Growing(array) for name, array in beside.items() if array is not None}
+        else:
+            require_alike(self.first, chunk)
+            if chunk.lines is None:
+                self.arrays.pop("lines", None)
+            for name, growing in self.arrays.items():
+                growing.extend(getattr(chunk, name))
+        if not self.files or self.files[-1][1] != chunk.path:
+            self.files.append((self.rows, chunk.path))
+        self.rows += len(chunk)
+        return chunk.batch
+
+    def chunk(self, batch: Batch) -> Chunk:
+        assert self.first is not None
+        if len(self.first) == self.rows:
+            return self.first
+        y, weight, lines = (self.arrays[n].done() if n in self.arrays else None for n in ("y", "weight", "lines"))
+        files = tuple(self.files) if len(self.files) > 1 else None
+        path = self.first.path if files is None else None
+        return Chunk(batch, y, weight, self.first.first_row, path, lines, files)
+
+
+def require_alike(first: Chunk, chunk: Chunk) -> None:
+    """Refuse a chunk that cannot stand in one data set with an earlier one: another kind, width, or sort of label."""
+
+    def refuse(what: str) -> None:
+        raise DataError(f"{what}; all files of one data set must agree", chunk.path)
+
+    a, b = first.batch, chunk.batch
+    if type(a) is not type(b):
+        refuse(f"holds {b.kind}, and what came before holds {a.kind}")
+    if isinstance(a, DenseRows) and isinstance(b, DenseRows) and a.values.shape[1:] != b.values.shape[1:]:
+        refuse(f"has rows of shape {b.values.shape[1:]}, and what came before {a.values.shape[1:]}")
+    if (first.y is None) != (chunk.y is None):
+        refuse("has labels, and what came before has none" if first.y is None else "has no labels, unlike the rest")
+    if first.y is not None and chunk.y is not None and is_text(first.y) != is_text(chunk.y):
+        refuse("its labels are text, and before they were numbers" if is_text(chunk.y) else "its labels are not text")
+    if (first.weight is None) != (chunk.weight is None):
+        refuse("only some parts have weights")
+
+
+def is_text(y: np.ndarray) -> bool:
+    """Whether labels are names and not numbers."""
+    return y.dtype.kind not in "iufb"

@@ -1,0 +1,82 @@
+"""The command line: one file a command. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from cyclopts import App, CycloptsError
+
+from dotadd.cli.convert import convert
+from dotadd.cli.demo import demo
+from dotadd.cli.evaluate import evaluate
+from dotadd.cli.inspect import inspect
+from dotadd.cli.predict import predict
+from dotadd.cli.train import train
+from dotadd.cli.warmup import warmup
+from dotadd.errors import DotaddError
+
+HELP = "Support vector machines in feature spaces that are never stored, on data that does not fit in memory."
+EXAMPLES = """\
+Examples:
+
+    dotadd demo
+    dotadd train a9a -o a9a.dotadd
+    dotadd evaluate a9a.dotadd a9a.t
+
+Each command has its own --help. DOTADD_DEBUG=1 shows where an error came from.
+"""
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"dotadd {version('dotadd')}"
+
+
+app = App(
+    name="dotadd",
+    help=HELP,
+    help_epilogue=EXAMPLES,
+    help_format="plaintext",
+    version=_version,
+    suppress_keyboard_interrupt=False,
+)
+COMMANDS: tuple[Callable[..., int | None], ...] = (train, predict, evaluate, convert, inspect, demo, warmup)
+for place, command in enumerate(COMMANDS):
+    app.command(command, sort_key=place, help_epilogue="")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0, 2 for anything wrong with the input, 130 after Ctrl-C."""
+    try:
+        code = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return _complain("interrupted", 130)
+    except CycloptsError as error:
+        return _complain(f"{error} ({' '.join(('dotadd', *(error.command_chain or ())))} --help tells more)")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _complain(f"{where}{error.strerror or error}")
+    except MemoryError as error:
+        return _complain(f"out of memory {error}".strip())
+    except DotaddError as error:
+        return _complain(str(error))
+
+
+def _complain(message: str, code: int = 2) -> int:
+    if os.environ.get("DOTADD_DEBUG"):
+        raise
+    sys.stderr.write(f"dotadd: error: {' '.join(message.split())}\n")
+    return code
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run())

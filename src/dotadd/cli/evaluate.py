@@ -1,0 +1,140 @@
+"""dotadd evaluate: how well a model does on labelled data."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dotadd.cli.reading import Reading, tell_skipped
+
+if TYPE_CHECKING:
+    from dotadd.metrics import Evaluation
+    from dotadd.model import Model
+    from dotadd.sources.base import Source
+
+
+def evaluate(
+    model: str,
+    /,
+    *data: str,
+    log: str | None = None,
+    jobs: int | None = None,
+    reading: Reading = Reading(),  # noqa: B008
+) -> None:
+    """Measure a model on labelled data.
+
+    Shows accuracy, auROC, auPRC, the confusion matrix and the speed. The areas are
+    those of the second class against the first; with several classes, of each
+    against the rest.
+
+    Examples:
+
+        dotadd evaluate a9a.dotadd a9a.t
+        dotadd evaluate spam.dotadd mails.csv --column text --label spam \\
+            --log measures.json
+
+    Parameters
+    ----------
+    model
+        The model file.
+    data
+        One or more files with labels, as for training.
+    log
+        Write the measures to this file as JSON.
+    jobs
+        Threads; all cores by default.
+    """
+    from dotadd.atomic import replacing, require_writable
+    from dotadd.errors import DotaddError
+    from dotadd.model import load
+
+    if not data:
+        raise DotaddError("give a data file to evaluate on")
+    if log is not None:
+        require_writable(log)
+    loaded, source = load(model), reading.open(list(data))
+    measured = measure(loaded, source, jobs)
+    tell_skipped(source)
+    if log is not None:
+        with replacing(log) as temporary:
+            record = {"model": model, "data": list(data), **as_json(loaded, measured)}
+            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    show_measures(loaded, measured)
+
+
+class Measured(NamedTuple):
+    """An evaluation, and how long reading and scoring took."""
+
+    evaluation: Evaluation
+    seconds: float
+
+
+def measure(model: Model, source: Source, jobs: int | None) -> Measured:
+    """Score all rows of a source and compare with its labels."""
+    import numpy as np
+
+    from dotadd import metrics
+    from dotadd.cli.screen import label_text
+    from dotadd.errors import DataError
+
+    started = time.perf_counter()
+    truth, scores = [], []
+    for chunk, score in model.decision_chunks(source, n_jobs=jobs):
+        if chunk.y is None:
+            raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
+        strange = np.flatnonzero(~np.isin(chunk.y, model.classes))
+        if len(strange):
+            known = ", ".join(label_text(label) for label in model.classes.tolist())
+            found = label_text(np.asarray(chunk.y)[strange[0]].item())
+            raise chunk.error(int(strange[0]), f"label {found} is none of the model's classes ({known})")
+        truth.append(chunk.y)
+        scores.append(score)
+    if not sum(map(len, truth)):
+        raise DataError("has no rows that can be used", source.name)
+    evaluation = metrics.evaluate(np.concatenate(truth), np.concatenate(scores), model.classes)
+    return Measured(evaluation, time.perf_counter() - started)
+
+
+def as_json(model: Model, measured: Measured) -> dict[str, Any]:
+    """The measures as plain data; areas that do not exist, for want of a class, are null."""
+    from dotadd.model import jsonable
+
+    found = measured.evaluation
+    two = len(model.classes) == 2
+    record = found._asdict() | {"seconds": measured.seconds, "classes": model.classes}
+    return jsonable(record | {"auroc": found.auroc[0], "auprc": found.auprc[0]} if two else record)
+
+
+def show_measures(model: Model, measured: Measured, title: str | None = None) -> None:
+    """The measures on screen, with a table of counts."""
+    import sys
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from dotadd.cli.screen import duration, facts, label_text
+
+    found, seconds = measured
+    labels = [label_text(label) for label in model.classes.tolist()]
+    speed = f"{found.rows / seconds:,.0f} rows/s" if seconds else ""
+    lines = {"rows": f"{found.rows:,} in {duration(seconds)}, {speed}"}
+    if title:
+        lines = {"measured": title, **lines}
+    lines["accuracy"] = f"{found.accuracy:.4f}"
+    if len(found.auroc) == 1:
+        lines |= {"auROC": f"{found.auroc[0]:.4f}", "auPRC": f"{found.auprc[0]:.4f}"}
+    facts(lines)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("true \\ predicted")
+    for label in labels:
+        table.add_column(Text(label), justify="right")
+    if len(found.auroc) > 1:
+        table.add_column("auROC", justify="right")
+        table.add_column("auPRC", justify="right")
+    for k, label in enumerate(labels):
+        areas = [f"{found.auroc[k]:.4f}", f"{found.auprc[k]:.4f}"] if len(found.auroc) > 1 else []
+        table.add_row(Text(label), *(f"{count:,}" for count in found.confusion[k]), *areas)
+    Console(file=sys.stdout, highlight=False).print(table)

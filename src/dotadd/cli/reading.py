@@ -1,0 +1,54 @@
+"""The options that say how to read data, shared by all commands that do."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from dotadd.sources.base import Source
+
+FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet"]
+
+
+@Parameter(name="*", group="Reading the data")
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How to read data."""
+
+    format: FORMATS | None = None
+    """Format of the file, where name and content do not tell."""
+
+    label: str | None = None
+    """Column with the labels."""
+
+    column: str | None = None
+    """Column with the text or sequence; without it, all columns of numbers."""
+
+    weight: str | None = None
+    """Column with the weights of the rows."""
+
+    labels: str | None = None
+    """Second file with lines of name, tab, label, for FASTA without labels in the headers."""
+
+    zero_based: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    """Indices of LIBSVM files count from 0."""
+
+    on_bad_row: Literal["error", "skip"] = "error"
+    """Stop at a row that cannot be used, or leave it out and count it."""
+
+    def open(self, data: list[str]) -> Source:
+        from dotadd.sources import open as open_source
+
+        # An option that was not given is not passed on, so that one without meaning for the format is refused.
+        given = {name: value for name, value in asdict(self).items() if value not in (None, False)}
+        return open_source(data[0] if len(data) == 1 else data, **given)
+
+
+def tell_skipped(source: Source) -> None:
+    """One line on stderr if rows were left out."""
+    if source.skipped.count:
+        sys.stderr.write(f"dotadd: left out {source.skipped.count:,} bad rows; the first: {source.skipped.first}\n")

@@ -1,0 +1,132 @@
+"""Spectrum and WeightedSpectrum: how often each k-mer occurs in a string, wherever it stands.
+
+Spectrum:           k(z, z') = sum over k-mers u of #u(z) #u(z')
+WeightedSpectrum:   k(z, z') = sum over orders d = 1..k of beta_d times the spectrum kernel of order d
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from dotadd.errors import FeatureError
+from dotadd.features.alphabet import Alphabet
+from dotadd.features.base import FeatureMap, Shape, call_repr, checked_bits, checked_dim, checked_int
+from dotadd.features.kmers import KmerMap, Layout, explicit_layout, shared_hash_layout, single_layout
+from dotadd.features.span import Span, as_span
+
+MAX_ORDER = 1000
+
+Weights = Sequence[float] | str | None
+
+
+def checked_weights(weights: Weights, orders: int) -> tuple[float, ...] | str | None:
+    """Weights of the orders as a map keeps them: None, "uniform", or a tuple of numbers that are not negative."""
+    if weights is None or (isinstance(weights, str) and weights == "uniform"):
+        return weights
+    try:
+        betas = tuple(float(beta) for beta in weights) if not isinstance(weights, str) else ()
+    except (TypeError, ValueError):
+        betas = ()
+    if len(betas) != orders or not all(0 <= beta < math.inf for beta in betas) or not any(betas):
+        wanted = f'{orders} numbers that are not negative (one an order, not all 0), "uniform" or None'
+        raise FeatureError(f"weights has to be {wanted}, and not {weights!r}")
+    return betas
+
+
+@lru_cache
+def beta(weights: tuple[float, ...] | str | None, orders: int) -> tuple[float, ...]:
+    """The weight of each order. The default falls linearly and sums to one, as in the weighted degree kernel."""
+    if weights is None:
+        return tuple(2 * (orders - d + 1) / (orders * (orders + 1)) for d in range(1, orders + 1))
+    if isinstance(weights, str):
+        return (1.0,) * orders
+    return weights
+
+
+class StringMap(KmerMap):
+    """What the maps over an alphabet have in common: options, how they are written, and `hashed`."""
+
+    def __init__(self, order: int, alphabet: str, span: Span | None) -> None:
+        self.order = order
+        self.alphabet, self.span = Alphabet(alphabet), as_span(span)
+        self.bits: int | None = None
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if self.alphabet.name != "dna":
+            options["alphabet"] = self.alphabet.name
+        if self.span is not None:
+            options["span"] = self.span
+        return options
+
+    def __repr__(self) -> str:
+        text = call_repr(type(self).__name__, self.order, **self._options())
+        return text if self.bits is None else f"{text}.hashed({self.bits})"
+
+    def resolve(self, shape: Shape) -> FeatureMap:
+        checked_dim(self, self.dim)  # refuse a space that is too large before any work is done
+        return self
+
+    def hashed(self, bits: int) -> FeatureMap:
+        """This map with its k-mers hashed letter by letter, so that none is ever counted through."""
+        if self.bits is not None:
+            return super().hashed(bits)
+        twin = copy.copy(self)
+        twin.bits = checked_bits(bits)
+        return twin
+
+
+class Spectrum(StringMap):
+    """Counts of all k-mers of length k.
+
+    A k-mer's index is the number that its letters write in base |alphabet|; `.hashed(bits)` hashes it into 2**bits
+    slots. Each occurrence is a non-zero of its own, so an index may occur several times in a row.
+
+    alphabet: "dna", "rna", "protein", "bytes", or the letters themselves.
+    span: (first, stop), the positions to read as in Python's slices: (0, 59) are the first 59 letters, (-20, None) the
+        last 20 of each string. None reads all.
+    """
+
+    def __init__(self, k: int, *, alphabet: str = "dna", span: Span | None = None) -> None:
+        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span)
+
+    @property
+    def dim(self) -> int:
+        return 2**self.bits if self.bits is not None else checked_dim(self, self.alphabet.size**self.order)
+
+    def layout(self) -> Layout:
+        if self.bits is not None:
+            return shared_hash_layout((0.0,) * (self.order - 1) + (1.0,), self.bits)
+        return single_layout(self.order)
+
+
+class WeightedSpectrum(StringMap):
+    """Counts of all k-mers of lengths 1 to k, those of length d times sqrt(beta_d).
+
+    weights: beta_1 .. beta_k, or "uniform" for all 1; by default beta_d = 2 (k - d + 1) / (k (k + 1)).
+    alphabet, span: as for Spectrum.
+    """
+
+    def __init__(self, k: int, *, weights: Weights = None, alphabet: str = "dna", span: Span | None = None) -> None:
+        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span)
+        self.weights = checked_weights(weights, self.order)
+
+    def _options(self) -> dict[str, Any]:
+        weights = {} if self.weights is None else {"weights": self.weights}
+        return weights | super()._options()
+
+    @property
+    def dim(self) -> int:
+        if self.bits is not None:
+            return 2**self.bits
+        return checked_dim(self, sum(self.alphabet.size**d for d in range(1, self.order + 1)))
+
+    def layout(self) -> Layout:
+        betas = beta(self.weights, self.order)
+        if self.bits is not None:
+            return shared_hash_layout(betas, self.bits)
+        return explicit_layout(betas, self.alphabet.size, False)

@@ -1,0 +1,159 @@
+"""NGrams and BagOfWords: hashed features of text.
+
+Text is the bytes of its UTF-8, so a letter beyond ASCII counts as two or more. Lower case is made of ASCII's capitals.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dotadd._jit import inner, kernel, plain
+from dotadd.batch import Batch, Strings
+from dotadd.block import Block
+from dotadd.errors import FeatureError
+from dotadd.features.alphabet import Alphabet
+from dotadd.features.base import FeatureMap, call_repr, checked_bits, checked_int
+from dotadd.features.hashing import slot_of
+from dotadd.features.kmers import KmerMap, Layout, shared_hash_layout
+from dotadd.features.spectrum import MAX_ORDER
+
+
+def _options(bits: int, lowercase: bool) -> dict[str, Any]:
+    return ({} if bits == 20 else {"bits": bits}) | ({} if lowercase else {"lowercase": False})
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise FeatureError(f"{name} has to be True or False, and not {value!r}")
+    return bool(value)
+
+
+@lru_cache
+def _letter_codes(lowercase: bool) -> np.ndarray:
+    codes = np.arange(256, dtype=np.uint16)
+    if lowercase:
+        codes[ord("A") : ord("Z") + 1] += 32
+    return codes
+
+
+class NGrams(KmerMap):
+    """Counts of the runs of n characters, blanks and all, hashed into 2**bits slots.
+
+    n: their length, or a pair (shortest, longest) for all lengths between.
+    """
+
+    def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:
+        pair = tuple(n) if isinstance(n, tuple | list) else (n, n)
+        if len(pair) != 2:
+            raise FeatureError(f"n has to be a length or a pair (shortest, longest), and not {n!r}")
+        self.shortest = checked_int("n", pair[0], 1, MAX_ORDER)
+        self.longest = checked_int("n", pair[1], self.shortest, MAX_ORDER)
+        self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)
+        self.alphabet, self.span = Alphabet("bytes"), None
+
+    def __repr__(self) -> str:
+        n = self.longest if self.shortest == self.longest else (self.shortest, self.longest)
+        return call_repr("NGrams", n, **_options(self.bits, self.lowercase))
+
+    @property
+    def dim(self) -> int:
+        return 2**self.bits
+
+    def codes(self) -> np.ndarray:
+        return _letter_codes(self.lowercase)
+
+    def layout(self) -> Layout:
+        betas = (0.0,) * (self.shortest - 1) + (1.0,) * (self.longest - self.shortest + 1)
+        return shared_hash_layout(betas, self.bits)
+
+
+class BagOfWords(FeatureMap):
+    """Counts of words, hashed into 2**bits slots. A word is a run of letters, digits and underscores.
+
+    Every byte beyond ASCII counts as a letter. With binary=True a slot that occurs has the value 1, however often.
+    """
+
+    takes = (Strings,)
+
+    def __init__(self, *, bits: int = 20, lowercase: bool = True, binary: bool = False) -> None:
+        self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)
+        self.binary = self.distinct = _checked_flag("binary", binary)
+
+    def __repr__(self) -> str:
+        binary = {"binary": True} if self.binary else {}
+        return call_repr("BagOfWords", **_options(self.bits, self.lowercase), **binary)
+
+    @property
+    def dim(self) -> int:
+        return 2**self.bits
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        assert isinstance(batch, Strings)
+        letters = batch.lengths() if batch.width is None else batch.width
+        return (letters + 1) // 2  # between two words is at least one byte
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        assert isinstance(batch, Strings)
+        _fill_words(
+            plain(batch.letters), *batch.bounds(rows), _word_codes(self.lowercase), self.bits, self.binary,
+            block.base, block.scale, block.end, block.indices, block.values,
+        )  # fmt: skip
+
+
+@lru_cache
+def _word_codes(lowercase: bool) -> np.ndarray:
+    """For each byte the letter it stands for, plus one; 0 between words."""
+    codes = _letter_codes(lowercase) + np.uint16(1)
+    between = [byte for byte in range(128) if not (chr(byte).isalnum() or chr(byte) == "_")]
+    codes[between] = 0
+    return codes
+
+
+@kernel
+def _fill_words(
+    letters, starts, ends, codes, bits, binary, base, scale, cursor, out_indices, out_values
+):  # fmt: skip
+    size = np.uint64(4)
+    if binary:
+        longest = np.int64(0)
+        for j in range(len(starts)):
+            longest = max(longest, ends[j] - starts[j])
+        while size < np.uint64(longest):
+            size *= np.uint64(2)
+    seen = np.zeros(size, np.uint64)  # a table of the row's slots, each + 1; 0 is an empty place
+    for j in range(len(starts)):
+        p = np.uint64(cursor[j])
+        h = np.uint64(0)
+        for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
+            code = np.uint64(codes[letters[i]])
+            if code != np.uint64(0):
+                h = np.uint64((h + code) * np.uint64(0x9E3779B97F4A7C15))
+                h ^= h >> np.uint64(29)
+            if h == np.uint64(0) or (code != np.uint64(0) and i + np.uint64(1) < np.uint64(ends[j])):
+                continue
+            slot = slot_of(h, bits)
+            h = np.uint64(0)
+            if binary and not _insert(seen, slot):
+                continue
+            out_indices[p] = np.uint64(base) + slot
+            out_values[p] = scale
+            p += np.uint64(1)
+        if binary:
+            seen[:] = np.uint64(0)
+        cursor[j] = p
+
+
+@inner
+def _insert(seen, slot):
+    """Put a slot into the table, and say whether it is new there."""
+    mask = np.uint64(len(seen) - 1)
+    place = slot & mask
+    while seen[place] != np.uint64(0):
+        if seen[place] == slot + np.uint64(1):
+            return False
+        place = (place + np.uint64(1)) & mask
+    seen[place] = slot + np.uint64(1)
+    return True

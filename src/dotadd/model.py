@@ -1,0 +1,292 @@
+"""Model: phi, weights, intercept, classes and how they were trained; and the one file that keeps them.
+
+The file is in safetensors format: the tensors `w` and `intercept`, and under the key `dotadd` of its metadata a JSON
+record of everything else. Loading reads numbers and parses one feature expression; nothing in the file is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dotadd import block as blocks
+from dotadd._jit import plain
+from dotadd.atomic import replacing
+from dotadd.batch import Batch, SparseRows
+from dotadd.errors import DotaddError, ModelError
+from dotadd.expand import Expansion
+from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.sources.base import Chunk, Source
+
+FORMAT = 1
+THREAD_ROWS = 256  # fewer rows than this are not worth a thread
+
+
+class Model:
+    """A trained classifier.
+
+    `phi` is resolved for data of `shape`. `w` has one row for two classes (positive scores mean the second) and one
+    row for each class otherwise; `intercept` has a number for each row of w. `training` records how w was found.
+    """
+
+    def __init__(
+        self,
+        phi: FeatureMap,
+        shape: Shape,
+        w: np.ndarray,
+        intercept: np.ndarray,
+        classes: np.ndarray,
+        training: dict[str, Any] | None = None,
+    ) -> None:
+        self.phi, self.shape, self.classes = phi, shape, np.asarray(classes)
+        self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
+        self.training: dict[str, Any] = jsonable(training or {})
+        self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
+        rows = 1 if len(self.classes) == 2 else len(self.classes)
+        if len(self.classes) < 2 or self.w.shape != (rows, phi.dim) or self.intercept.shape != (rows,):
+            raise ModelError(
+                f"{len(self.classes)} classes and {phi!r} with {phi.dim} features do not fit weights of shape "
+                f"{self.w.shape} and an intercept of shape {self.intercept.shape}"
+            )
+
+    def decision_chunks(self, source: Source, *, n_jobs: int | None = None) -> Iterator[tuple[Chunk, np.ndarray]]:
+        """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out."""
+        threads = thread_count(n_jobs)
+        with ThreadPoolExecutor(threads) as pool:
+            for chunk in source.chunks():
+                chunk = usable_rows(self._fitting(chunk), self.phi, source)
+                yield chunk, self._scores(chunk.batch, pool, threads)
+
+    def decision_function(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
+        """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
+        from dotadd.sources import open as open_source
+
+        return np.concatenate([scores for _, scores in self.decision_chunks(open_source(X), n_jobs=n_jobs)])
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
+        """Labels of anything `dotadd.open` takes."""
+        return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+
+    def winners(self, scores: np.ndarray) -> np.ndarray:
+        """Which class each score, or each row of scores, speaks for: its number in `classes`."""
+        return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+    def _scores(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> np.ndarray:
+        out = np.empty((len(self.w), len(batch)), np.float64)
+        w = plain(self.w)
+
+        def score(first: int, stop: int) -> None:
+            for block, at, rows in Expansion(self.phi, batch.slice(first, stop), dtype=self.w.dtype.type).blocks():
+                for k in range(len(w)):
+                    part = out[k, first + rows[0] : first + rows[-1] + 1]
+                    blocks.dot(block.start, block.end, block.indices, block.values, at, w[k], part)
+
+        parts = max(1, min(threads, len(batch) // THREAD_ROWS))
+        edges = np.linspace(0, len(batch), parts + 1).astype(int)
+        for _ in pool.map(score, edges[:-1], edges[1:]):
+            pass
+        out += self.intercept[:, None]
+        return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
+
+    def _fitting(self, chunk: Chunk) -> Chunk:
+        """The chunk in the width that phi was made for.
+
+        Sparse rows may be narrower. A file tells its width only by the largest index it holds, so features that the
+        training data did not have are dropped from it, as in LIBLINEAR; arrays know their width, and it must fit.
+        """
+        batch, expected = chunk.batch, self.shape.n_features
+        require_kind(self.phi, batch)
+        if expected is None or (found := Shape.of(batch).n_features) is None or found == expected:
+            return chunk
+        sparse = isinstance(batch, SparseRows)
+        if sparse and found < expected:
+            return chunk
+        if isinstance(batch, SparseRows) and chunk.path is not None:
+            narrow = _without_features_from(batch, expected)
+            return Chunk(narrow, chunk.y, chunk.weight, chunk.first_row, chunk.path, chunk.lines)
+        where = f"{chunk.path}: " if chunk.path else ""
+        raise ModelError(f"{where}X has {found} features, but Model is expecting {expected} features as input")
+
+    def inspect(self, *, largest: int = 10) -> dict[str, Any]:
+        """What is inside, as plain data: features, sizes, the training record, the largest weights."""
+        return {
+            "features": repr(self.phi),
+            "shape": self.shape.to_dict(),
+            "classes": self.classes.tolist(),
+            "dim": self.phi.dim,
+            "dtype": str(self.w.dtype),
+            "intercept": self.intercept.tolist(),
+            "nonzeros": [int(np.count_nonzero(row)) for row in self.w],
+            "norm": [_norm(row) for row in self.w],
+            "training": self.training,
+            "written": self.written,
+            "largest": [_largest(row, largest) for row in self.w],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; it appears whole or not at all."""
+        from importlib.metadata import version
+
+        from safetensors.numpy import save_file
+
+        header = {
+            "format": FORMAT,
+            "version": version("dotadd"),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "features": repr(self.phi),
+            "shape": self.shape.to_dict(),
+            "classes": _classes_to_json(self.classes),
+            "training": self.training,
+        }
+        with replacing(path) as temporary:
+            tensors = {"w": np.ascontiguousarray(self.w), "intercept": self.intercept}
+            save_file(tensors, temporary, metadata={"dotadd": json.dumps(header, allow_nan=False)})
+
+
+def load(path: str | os.PathLike[str], *, features: Mapping[str, type[FeatureMap]] | None = None) -> Model:
+    """Read a model file. `features` names feature maps of your own that the model was trained with.
+
+    The weights are mapped into memory, not read: what a prediction does not touch is never loaded.
+    """
+    from dotadd.features.expression import parse
+
+    header, w, intercept = _read(Path(path))
+    if header["format"] > FORMAT:
+        raise ModelError(
+            f"{path}: written by a newer dotadd ({header.get('version')}, format {header['format']}; this one reads "
+            f"up to format {FORMAT}): update dotadd"
+        )
+    try:
+        shape = Shape(**header["shape"])
+        expression, training = str(header["features"]), dict(header["training"])
+        classes = _classes_from_json(header["classes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
+    try:
+        phi = parse(expression, dict(features or {})).resolve(shape)
+    except DotaddError as error:
+        raise ModelError(
+            f"{path}: the model's features cannot be made: {error} (a map of your own is named with "
+            "dotadd.load(path, features={'Name': Name}))"
+        ) from error
+    try:
+        model = Model(phi, shape, w, intercept, classes, training)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+    model.written = {key: str(header.get(key)) for key in ("version", "date")}
+    return model
+
+
+def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """The header and the two tensors of a file that has been found sound."""
+    from safetensors import SafetensorError, safe_open
+
+    with open(path, "rb") as file:
+        try:
+            with safe_open(path, framework="np"):  # checks that the header and the length of the file agree
+                pass
+        except SafetensorError as error:
+            raise ModelError(f"{path}: not a model file, or cut short or damaged ({error})") from error
+        size = int.from_bytes(file.read(8), "little")
+        layout = json.loads(file.read(size))
+    try:
+        header = json.loads(layout["__metadata__"]["dotadd"])
+        if not isinstance(header["format"], int):
+            raise TypeError("format is not a number")
+        tensors = [_mapped(path, 8 + size, layout[name]) for name in ("w", "intercept")]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: a safetensors file, but not a model of dotadd") from error
+    return header, tensors[0], np.array(tensors[1])
+
+
+def _mapped(path: Path, first: int, entry: dict[str, Any]) -> np.ndarray:
+    dtype = {"F32": np.float32, "F64": np.float64}[entry["dtype"]]
+    shape = tuple(entry["shape"])
+    return np.memmap(path, dtype, "r", first + entry["data_offsets"][0], shape).view(np.ndarray)
+
+
+def usable_rows(chunk: Chunk, phi: FeatureMap, source: Source) -> Chunk:
+    """The rows of a chunk that phi can take. The first bad one raises, or with "skip" all are left out and counted."""
+    bad: list[int] = []
+    rest = 0
+    while rest < len(chunk) and (found := phi.check(chunk.batch.slice(rest, len(chunk)))) is not None:
+        error = chunk.error(rest + found.row, found.message, found.column)
+        if source.on_bad_row != "skip":
+            raise error
+        source.skipped.add(error)
+        bad.append(rest + found.row)
+        rest = bad[-1] + 1
+    return chunk.take(np.delete(np.arange(len(chunk)), bad)) if bad else chunk
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """All cores for None; otherwise so many threads, negative numbers counting down from all cores and one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0:
+        raise DotaddError("n_jobs is 0; give a number of threads, or None for all cores")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:
+    span = slice(int(batch.offsets[0]), int(batch.offsets[-1]))
+    known = batch.indices[span] < stop
+    before = np.zeros(len(known) + 1, np.int64)
+    np.cumsum(known, out=before[1:])
+    values = None if batch.values is None else batch.values[span][known]
+    offsets = before[batch.offsets - batch.offsets[0]]
+    return SparseRows(offsets, batch.indices[span][known], values, stop, distinct=batch.distinct)
+
+
+def _norm(row: np.ndarray, step: int = 1 << 20) -> float:
+    parts = (row[first : first + step].astype(np.float64) for first in range(0, len(row), step))
+    return math.sqrt(sum(float(part @ part) for part in parts))
+
+
+def _largest(row: np.ndarray, count: int) -> list[tuple[int, float]]:
+    count = min(count, len(row))
+    if not count:
+        return []
+    size = np.abs(row)
+    slots = np.argpartition(size, len(row) - count)[len(row) - count :]
+    slots = slots[np.lexsort((slots, -size[slots]))]
+    return [(int(slot), float(row[slot])) for slot in slots if row[slot]]
+
+
+def jsonable(value: Any) -> Any:
+    """The same as JSON can say it: NumPy numbers and enums by value, numbers that are not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return jsonable(value.value)
+    if isinstance(value, np.ndarray | np.generic):
+        return jsonable(value.tolist())
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _classes_to_json(classes: np.ndarray) -> dict[str, Any]:
+    values = classes.tolist()
+    if classes.dtype.kind not in "biufUO" or not all(isinstance(value, bool | int | float | str) for value in values):
+        raise ModelError("labels have to be numbers or strings to be kept in a model file")
+    return {"dtype": classes.dtype.name if classes.dtype.kind in "biuf" else classes.dtype.kind, "values": values}
+
+
+def _classes_from_json(record: dict[str, Any]) -> np.ndarray:
+    dtype = np.dtype(record["dtype"])
+    if dtype.kind not in "biufUO":
+        raise ValueError(f"labels of type {dtype}")
+    return np.array(record["values"], dtype)

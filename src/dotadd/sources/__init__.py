@@ -1,0 +1,190 @@
+"""Sources: `open` makes one of anything that holds examples."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Skipped, Source
+
+__all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "open"]
+
+_OPTIONS = {
+    "libsvm": {"zero_based", "dtype"},
+    "csv": {"column", "label", "weight", "dtype"},
+    "tsv": {"column", "label", "weight", "dtype"},
+    "jsonl": {"column", "label", "weight", "dtype"},
+    "fasta": {"label", "labels"},
+    "arrow": {"column", "label", "weight"},
+    "parquet": {"column", "label", "weight"},
+    "npy": set(),
+}
+
+
+def open(
+    x: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    format: str | None = None,
+    label: str | int | None = None,
+    column: str | int | None = None,
+    weight: str | int | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    zero_based: bool | None = None,
+    dtype: type | None = None,
+    on_bad_row: str = "error",
+) -> Source:
+    """A source of examples: files, arrays, sparse matrices, lists of strings, data frames, Arrow tables.
+
+    Parameters
+    ----------
+    x : NumPy array (2-D rows, 3-D images, 1-D text), SciPy sparse matrix, list of str or bytes, list of lists of
+        numbers, pandas or polars data frame or series, Arrow table, record batch or array, a path, a list of paths, a
+        pattern such as "part-*.parquet", or a Source. A list of str is read as examples unless each names a file that
+        exists; a list of `pathlib.Path` is always read as files.
+    y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
+    format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet" or "npy", where neither the name of the file
+        nor its beginning tells.
+    label : the column of the label; for FASTA the field of the header. Files use a column called "label" by default.
+    column : the column of the text, the sequence or the vector. By default all numeric columns but the label and the
+        weight are features, or else the only column of text. CSV without a header: the columns' numbers, from 0.
+    weight : the column of the weights.
+    labels : for FASTA, a second file of names and labels.
+    zero_based : for LIBSVM text, whether indices start at 0.
+    dtype : numbers read from text become float32 unless this says float64.
+    on_bad_row : "error", or "skip" to leave out rows that cannot be read; `skipped` counts them.
+    """
+    if on_bad_row not in ("error", "skip"):
+        raise DotaddError(f"on_bad_row must be 'error' or 'skip', not {on_bad_row!r}")
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise DotaddError(f"dtype must be float32 or float64, not {dtype!r}")
+    given: dict[str, Any] = {
+        "column": column,
+        "label": label,
+        "weight": weight,
+        "labels": None if labels is None else os.fspath(labels),
+        "zero_based": zero_based,
+        "dtype": None if dtype is None else np.dtype(dtype).type,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    from dotadd.sources.memory import beside
+
+    paths = _paths(x, format)
+    if paths is not None:
+        return beside(_open_files(paths, format, options, on_bad_row), y, sample_weight)
+    if format is not None:
+        raise DotaddError("format= is for files, and x is not a path")
+    return beside(_open_memory(x, options, on_bad_row), y, sample_weight)
+
+
+def _paths(x: Any, format: str | None) -> list[str] | None:
+    """The files that x names, None if it names none."""
+    if isinstance(x, str | os.PathLike):
+        path = os.path.expanduser(os.fspath(x))
+        if not os.path.exists(path) and glob.has_magic(path):
+            found = sorted(glob.glob(path, recursive=True))
+            if not found:
+                raise DataError("no file matches this pattern", path)
+            return found
+        return [path]
+    if not isinstance(x, list | tuple) or not x:
+        return None
+    if all(isinstance(item, os.PathLike) for item in x) or (
+        all(isinstance(item, str) for item in x) and (format is not None or all(os.path.isfile(item) for item in x))
+    ):
+        return [path for item in x for path in _paths(item, format) or []]
+    return None
+
+
+def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:
+    from dotadd.sources.files import FileSource, ManyFiles
+
+    opened = [_open_file(path, format, options, on_bad_row) for path in paths]
+    if len(opened) == 1:
+        return opened[0]
+    parts = [source for source in opened if isinstance(source, FileSource)]
+    if len(parts) < len(opened):
+        raise DotaddError("several .npy files cannot be read as one; join them, or give Arrow or Parquet files")
+    return ManyFiles(parts, on_bad_row=on_bad_row)
+
+
+def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:
+    from dotadd.sources.formats import FORMATS, format_of
+    from dotadd.sources.text import first_lines, reading
+
+    with reading(path):
+        if os.path.isdir(path):
+            raise IsADirectoryError(path)
+        os.stat(path)
+    name = format or format_of(path)
+    if name not in FORMATS:
+        raise DotaddError(f"unknown format {name!r}; it is one of {', '.join(FORMATS)}")
+    _require_options(options, _OPTIONS[name], f"{name} files")
+    common: dict[str, Any] = {"on_bad_row": on_bad_row, **options}
+    if name == "libsvm":
+        from dotadd.sources.libsvm import LibsvmFile
+
+        return LibsvmFile(path, **common)
+    if name in ("csv", "tsv"):
+        from dotadd.sources.delimited import DelimitedFile
+
+        return DelimitedFile(path, format=name, **common)
+    if name == "jsonl":
+        from dotadd.sources.jsonlines import JsonLinesFile
+
+        return JsonLinesFile(path, **common)
+    if name == "fasta":
+        from dotadd.sources.fasta import FastaFile
+
+        return FastaFile(path, **common)
+    if name == "npy":
+        return _open_memory(_load_npy(path), {}, on_bad_row)
+    from dotadd.sources.arrow import ArrowFile
+
+    stream = name == "arrow" and not first_lines(path, 6).startswith(b"ARROW1")
+    return ArrowFile(path, format="arrow stream" if stream else name, **common)
+
+
+def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str) -> Source:
+    from dotadd.sources import memory
+    from dotadd.sources.frames import from_table, is_table
+
+    if is_table(x) and not isinstance(x, np.ndarray):
+        _require_options(options, {"column", "label", "weight"}, "tables in memory")
+        names = {name: options.get(name) for name in ("column", "label", "weight")}
+        return from_table(x, names, on_bad_row)
+    _require_options(options, set(), f"{type(x).__name__} in memory")
+    if isinstance(x, Source):
+        if on_bad_row != "error" and x.on_bad_row != on_bad_row:
+            raise DotaddError("on_bad_row is set where a source is opened; this one is open already")
+        return x
+    if isinstance(x, np.ndarray):
+        batch = memory.batch_from_numpy(x)
+    elif hasattr(x, "tocsr"):
+        batch = memory.batch_from_scipy(x)
+    elif isinstance(x, list | tuple):
+        batch = memory.batch_from_list(list(x))
+    elif hasattr(x, "__array__"):
+        batch = memory.batch_from_numpy(np.asarray(x))
+    else:
+        raise DotaddError(f"cannot read examples from {type(x).__name__}; see dotadd.open for what can be read")
+    return memory.MemorySource(Chunk(batch, None, None, 0), on_bad_row=on_bad_row)
+
+
+def _load_npy(path: str) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise DataError(f"cannot be read as an array: {error}", path) from None
+
+
+def _require_options(given: dict[str, Any], allowed: set[str], what: str) -> None:
+    for name in given:
+        if name not in allowed:
+            raise DotaddError(f"{name}= has no meaning for {what}")

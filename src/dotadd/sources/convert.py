@@ -1,0 +1,210 @@
+"""convert: any source as an Arrow IPC file with LZ4, or as Parquet, that reads back without parsing.
+
+The columns are `x`, `label` and `weight` (where there are any). DNA of one length takes two bits a letter. How the
+examples are written is settled by the first chunk; where a later one does not fit (a value other than 1, an index
+beyond 32 bits, a letter other than ACGT), the work starts again with a wider form.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dotadd.atomic import replacing
+from dotadd.batch import Batch, SparseRows, Strings
+from dotadd.errors import DataError
+from dotadd.sources.base import Chunk, Source, require_alike
+from dotadd.sources.dna import fixed_width, pack
+from dotadd.sources.table import LENGTH, PACKED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What was written: rows, bytes of the file, and how many bad rows were left out."""
+
+    rows: int
+    bytes: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How examples are written. `dna` is the length of the strings where two bits a letter do."""
+
+    binary: bool = False
+    index: type = np.int32
+    value: type = np.float32
+    dna: int | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, dna: bool | None) -> _Form:
+        if isinstance(batch, SparseRows):
+            value = np.float32 if batch.values is None else batch.values.dtype.type
+            return cls(binary=batch.values is None, index=batch.indices.dtype.type, value=value)
+        if isinstance(batch, Strings) and dna is not False:
+            width = fixed_width(batch)
+            if width is not None and pack(batch, width) is not None:
+                return cls(dna=width)
+        if dna:
+            raise DataError("cannot be packed: the strings are not ACGT of one length; leave dna=True (--pack) out")
+        return cls()
+
+    def wider(self, batch: Batch) -> _Form:
+        """The form that takes this batch as well."""
+        if isinstance(batch, Strings):
+            return replace(self, dna=None)
+        other = _Form.of(batch, False)
+        return _Form(
+            self.binary and other.binary,
+            np.promote_types(self.index, other.index).type,
+            other.value if self.binary else np.promote_types(self.value, other.value).type,
+        )
+
+
+class _DoesNotFit(Exception):
+    """A chunk needs a wider form."""
+
+    def __init__(self, form: _Form) -> None:
+        self.form = form
+
+
+def convert(source: Source, path: str | os.PathLike[str], *, dna: bool | None = None) -> Converted:
+    """Write all examples of the source to `path`: Parquet if it ends in .parquet or .pq, else Arrow IPC.
+
+    The file appears whole or not at all. With `dna` None, strings that are ACGT of one length throughout are packed
+    into two bits a letter (and come back in capitals); True insists on it, False never does.
+    """
+    form: _Form | None = None
+    while True:
+        try:
+            return _write(source, os.fspath(path), form, dna)
+        except _DoesNotFit as wider:
+            form = wider.form
+
+
+def _write(source: Source, path: str, form: _Form | None, dna: bool | None) -> Converted:
+    rows, n_features = 0, 0
+    first: Chunk | None = None
+    writer: _Writer | None = None
+    with replacing(path) as temporary:
+        try:
+            for chunk in source.chunks():
+                if first is None:
+                    first = chunk
+                    form = form or _Form.of(chunk.batch, dna)
+                    writer = _Writer(str(temporary), path.endswith((".parquet", ".pq")), _schema(chunk, form))
+                assert form is not None
+                assert writer is not None
+                require_alike(first, chunk)
+                writer.write(_columns(chunk, form, dna))
+                rows += len(chunk)
+                n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
+            if writer is not None:
+                writer.finish({"rows": str(rows), "n_features": str(n_features)})
+        finally:
+            if writer is not None:
+                writer.close()
+        size = os.path.getsize(temporary)
+    return Converted(rows, size, source.skipped.count)
+
+
+def _schema(chunk: Chunk, form: _Form) -> pa.Schema:
+    import pyarrow as pa
+
+    x = _examples(chunk.batch.slice(0, 1), form)
+    assert x is not None
+    metadata = {PACKED: b"1", LENGTH: str(form.dna).encode()} if form.dna is not None else None
+    fields = [pa.field("x", x.type, nullable=False, metadata=metadata)]
+    if chunk.y is not None:
+        fields.append(pa.field("label", _label_type(chunk.y), nullable=False))
+    if chunk.weight is not None:
+        fields.append(pa.field("weight", pa.float64(), nullable=False))
+    return pa.schema(fields, metadata={"dotadd": version("dotadd"), "kind": chunk.batch.kind})
+
+
+def _label_type(y: np.ndarray) -> pa.DataType:
+    import pyarrow as pa
+
+    return {"i": pa.int64(), "u": pa.int64(), "b": pa.int64(), "f": pa.float64()}.get(y.dtype.kind, pa.large_string())
+
+
+def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
+    import pyarrow as pa
+
+    x = _examples(chunk.batch, form)
+    if x is None:
+        if dna:
+            message = "the strings are not all ACGT of one length, so they cannot be packed; pass dna=False (--no-pack)"
+            raise DataError(message, chunk.path)
+        raise _DoesNotFit(form.wider(chunk.batch))
+    columns = [x]
+    if chunk.y is not None:
+        labels = chunk.y if chunk.y.dtype.kind in "iubf" else chunk.y.tolist()
+        columns.append(pa.array(labels, _label_type(chunk.y)))
+    if chunk.weight is not None:
+        columns.append(pa.array(chunk.weight, pa.float64()))
+    return columns
+
+
+def _examples(batch: Batch, form: _Form) -> pa.Array | None:
+    """The batch in this form, None if it does not fit."""
+    import pyarrow as pa
+
+    if isinstance(batch, SparseRows):
+        if form.wider(batch) != form:
+            return None
+        values = batch.values
+        if not form.binary:
+            values = np.ones(len(batch.indices)) if values is None else values
+            values = values.astype(form.value, copy=False)
+        offsets = batch.offsets.astype(np.int64, copy=False)
+        indices: np.ndarray = batch.indices.astype(form.index, copy=False)
+        return SparseRows(offsets, indices, values, batch.n_features).to_arrow()
+    if isinstance(batch, Strings) and form.dna is not None:
+        packed = pack(batch, form.dna)
+        if packed is None:
+            return None
+        return Strings(packed.reshape(-1), width=packed.shape[1]).to_arrow()
+    if isinstance(batch, Strings):
+        return batch.with_offsets().to_arrow().cast(pa.large_binary())
+    return batch.to_arrow()
+
+
+class _Writer:
+    """An Arrow IPC or Parquet file that is being written. What is known only at the end stands at the end."""
+
+    def __init__(self, path: str, parquet: bool, schema: pa.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.ipc
+        import pyarrow.parquet as pq
+
+        self.schema, self.parquet = schema, parquet
+        self._writer: Any
+        if parquet:
+            self._writer = pq.ParquetWriter(path, schema)
+        else:
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self._writer = pa.ipc.new_file(path, schema, options=options)
+
+    def write(self, columns: list[pa.Array]) -> None:
+        import pyarrow as pa
+
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        self._writer.write_batch(batch)
+        self._empty = batch.slice(0, 0)
+
+    def finish(self, metadata: dict[str, str]) -> None:
+        if self.parquet:
+            self._writer.add_key_value_metadata(metadata)
+        else:  # the schema is written first, so these stand with a last, empty batch
+            self._writer.write_batch(self._empty, custom_metadata=metadata)
+
+    def close(self) -> None:
+        self._writer.close()

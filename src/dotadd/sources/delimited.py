@@ -1,0 +1,263 @@
+"""CSV and TSV: Arrow's parser on pieces cut between records; where it stumbles, Python's finds file, line and column.
+
+CSV may quote a field, newlines included; TSV has no quotes. With names for columns the first line is the header; with
+numbers for columns (counted from 0, or from the end with -1) there is none.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dotadd.batch import Batch, DenseRows, Strings, from_arrow
+from dotadd.errors import DataError
+from dotadd.sources.base import Chunk
+from dotadd.sources.files import FileSource
+from dotadd.sources.labels import Labels
+from dotadd.sources.layout import Layout, choose
+from dotadd.sources.records import QUOTE, Records, after_last_record, records_of
+from dotadd.sources.table import one_array, side_by_side
+from dotadd.sources.text import after_last_line, first_lines, pieces
+
+BLOCK = 1 << 20  # bytes that one of Arrow's threads parses at a time
+SAMPLE = 100  # so many records tell which columns are numbers
+
+
+@dataclass
+class DelimitedFile(FileSource):
+    """One CSV or TSV file."""
+
+    format: str = field(default="csv", kw_only=True)
+    column: str | int | None = field(default=None, kw_only=True)
+    label: str | int | None = field(default=None, kw_only=True)
+    weight: str | int | None = field(default=None, kw_only=True)
+    dtype: type = field(default=np.float32, kw_only=True)
+
+    def read(self, nbytes: int) -> Iterator[Chunk]:
+        quote = QUOTE if self.format == "csv" else 0
+        delimiter = "\t" if self.format == "tsv" else _delimiter(first_lines(self.path))
+        cut = partial(after_last_record, delimiter=delimiter) if quote else after_last_line
+        table: _Table | None = None
+        for piece in pieces(self.path, nbytes, cut):
+            records = records_of(piece, quote, delimiter)
+            if table is None and len(records):
+                table = _Table.begin(self, records, delimiter)
+                records = records.slice(0 if table.headless else 1, len(records))
+            if table is not None and len(records):
+                yield table.chunk(records)
+
+
+class _Table:
+    """What stays the same through a file: names, layout, delimiter; and how a piece becomes a chunk."""
+
+    def __init__(self, source: DelimitedFile, names: list[str], layout: Layout, delimiter: str, headless: bool) -> None:
+        self.source, self.names, self.layout = source, names, layout
+        self.delimiter, self.headless = delimiter, headless
+        self.labels = Labels()
+
+    @classmethod
+    def begin(cls, source: DelimitedFile, records: Records, delimiter: str) -> _Table:
+        """From the first records: the header, and a look at which columns are numbers."""
+        sample = _sample(source, records, delimiter)
+        asked = {"column": source.column, "label": source.label, "weight": source.weight}
+        headless = any(_is_place(name, sample[0]) for name in asked.values())
+        names = [str(k) for k in range(len(sample[0]))] if headless else [name.strip() for name in sample[0]]
+        if headless:
+            asked = {key: _place(source, name, len(names)) for key, name in asked.items()}
+        elif source.label is None and "label" in names:
+            asked["label"] = "label"
+        body = [fields for fields in sample[0 if headless else 1 :] if len(fields) == len(names)]
+        numeric = [name for k, name in enumerate(names) if _mostly_numbers([fields[k] for fields in body])]
+        whole = [name for name in names if name not in numeric]
+        layout = choose(names, numeric, whole, path=source.path, **asked)  # type: ignore[arg-type]
+        if len(set(names)) < len(names):
+            raise DataError("two columns have the same name", source.path, int(records.lines[0]))
+        source.columns = layout.features if layout.dense else None
+        return cls(source, names, layout, delimiter, headless)
+
+    def chunk(self, records: Records) -> Chunk:
+        try:
+            columns, lines = self._fast(records), records.lines
+        except _Stumble:
+            columns, lines = self._careful(records)
+        layout = self.layout
+        batch: Batch
+        if layout.dense:
+            dense = [columns[name].to_numpy(zero_copy_only=False) for name in layout.features]
+            batch = DenseRows(side_by_side(dense) if len(lines) else np.empty((0, len(dense)), self.source.dtype))
+        else:
+            batch = from_arrow(columns[layout.features[0]])
+            assert isinstance(batch, Strings)
+        weight = None
+        if layout.weight is not None:
+            weight = columns[layout.weight].to_numpy(zero_copy_only=False).astype(np.float64)
+        chunk = Chunk(batch, None, weight, 0, self.source.path, lines)
+        return (
+            chunk if layout.label is None else self.labels.attach(self.source, chunk, columns[layout.label].to_pylist())
+        )
+
+    def _types(self) -> dict[str, Any]:
+        import pyarrow as pa
+
+        number = pa.from_numpy_dtype(self.source.dtype)
+        types = {name: number if self.layout.dense else pa.large_string() for name in self.layout.features}
+        if self.layout.weight is not None:
+            types[self.layout.weight] = pa.float64()
+        if self.layout.label is not None:
+            types[self.layout.label] = pa.large_string()
+        return types
+
+    def _fast(self, records: Records) -> dict[str, Any]:
+        """The columns by Arrow's parser, or _Stumble. It takes a quote that is never closed, which we do not."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import csv as arrow_csv
+
+        if records.unclosed:
+            raise _Stumble
+        quoted = self.source.format == "csv"
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(pa.py_buffer(records.whole)),
+                arrow_csv.ReadOptions(column_names=self.names, block_size=BLOCK),
+                arrow_csv.ParseOptions(
+                    delimiter=self.delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=self._types(), include_columns=self.layout.columns, strings_can_be_null=False
+                ),
+            )
+        except pa.ArrowException:
+            raise _Stumble from None
+        columns = {name: one_array(table.column(name)) for name in table.column_names}
+        if len(table) != len(records) or any(column.null_count for column in columns.values()):
+            raise _Stumble
+        if not self.layout.dense:
+            name = self.layout.features[0]
+            columns[name] = pc.utf8_trim_whitespace(columns[name])
+        return columns
+
+    def _careful(self, records: Records) -> tuple[dict[str, Any], np.ndarray]:
+        """The columns by Python's parser, record by record, and the lines of the records that are sound."""
+        import pyarrow as pa
+
+        types = self._types()
+        places = {name: self.names.index(name) for name in types}
+        columns: dict[str, list[Any]] = {name: [] for name in types}
+        lines = []
+        for record in range(len(records)):
+            line = int(records.lines[record])
+            try:
+                fields = self._checked(records, record, line)
+                row = {
+                    name: fields[k].strip() if pa.types.is_large_string(types[name]) else self._number(fields, k, line)
+                    for name, k in places.items()
+                }
+            except DataError as error:
+                self.source.bad_row(error)
+                continue
+            lines.append(line)
+            for name, value in row.items():
+                columns[name].append(value)
+        return {name: pa.array(columns[name], kind) for name, kind in types.items()}, np.array(lines, np.int64)
+
+    def _checked(self, records: Records, record: int, line: int) -> list[str]:
+        text = _decoded(self.source, records, record)
+        try:
+            fields = _fields(text, self.delimiter, self.source.format)
+        except ValueError as error:
+            raise DataError(str(error), self.source.path, line) from None
+        if len(fields) != len(self.names):
+            raise DataError(f"expected {len(self.names)} fields, found {len(fields)}", self.source.path, line)
+        return fields
+
+    def _number(self, fields: Sequence[str], k: int, line: int) -> float:
+        what = f"column {self.names[k]!r}: "
+        try:
+            value = float(fields[k])
+        except ValueError:
+            message = f"{fields[k]!r} is not a number" if fields[k].strip() else "the value is missing"
+            raise DataError(what + message, self.source.path, line, k + 1) from None
+        if not math.isfinite(value):
+            raise DataError(f"{what}{fields[k]!r} is not finite", self.source.path, line, k + 1)
+        return value
+
+
+class _Stumble(Exception):
+    """Arrow's parser did not like a piece."""
+
+
+def _decoded(source: DelimitedFile, records: Records, record: int) -> str:
+    try:
+        return records[record].decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, column = int(records.lines[record]), error.start + 1
+        raise DataError("is not UTF-8 text; convert it, for example with iconv", source.path, line, column) from None
+
+
+def _fields(record: str, delimiter: str, format: str) -> list[str]:
+    """The fields of one record. Raises ValueError where quotes are wrong."""
+    if format != "csv":
+        return record.rstrip("\r\n").split(delimiter)
+    limit = csv.field_size_limit(len(record) + 1)
+    try:
+        return next(csv.reader([record], delimiter=delimiter, strict=True), [])
+    except csv.Error as error:
+        raise ValueError(f"wrong quotes: {error}") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _sample(source: DelimitedFile, records: Records, delimiter: str) -> list[list[str]]:
+    """The fields of the first records, those that can be read; the header must be."""
+    sample = []
+    for record in range(min(SAMPLE, len(records))):
+        try:
+            sample.append(_fields(_decoded(source, records, record), delimiter, source.format))
+        except ValueError as error:
+            if record == 0:
+                raise error if isinstance(error, DataError) else DataError(str(error), source.path, 1) from None
+    return sample
+
+
+def _delimiter(beginning: bytes) -> str:
+    header = beginning.lstrip().partition(b"\n")[0]
+    return max(",;\t", key=lambda delimiter: header.count(delimiter.encode()))
+
+
+def _is_place(name: str | int | None, header: Sequence[str]) -> bool:
+    """Whether a column is asked for by its number, and not by a name that the header has."""
+    if isinstance(name, str):
+        return name.removeprefix("-").isdecimal() and name not in [word.strip() for word in header]
+    return name is not None
+
+
+def _place(source: DelimitedFile, name: str | int | None, count: int) -> str | None:
+    if name is None:
+        return None
+    try:
+        place = int(name)
+    except ValueError:
+        message = f"columns are asked for by number, so there is no header and no column {name!r}"
+        raise DataError(message, source.path) from None
+    if not -count <= place < count:
+        raise DataError(f"there is no column {place}; there are {count}, counted from 0", source.path)
+    return str(place % count)
+
+
+def _mostly_numbers(words: Sequence[str]) -> bool:
+    def is_number(word: str) -> bool:
+        try:
+            float(word)
+        except ValueError:
+            return False
+        return True
+
+    written = [word for word in words if word.strip()]
+    return bool(written) and 2 * sum(map(is_number, written)) >= len(written)

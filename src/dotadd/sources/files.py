@@ -1,0 +1,90 @@
+"""What every file of examples has in common: a path, rows numbered as they come, bad rows skipped or refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dotadd.errors import DataError
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, require_alike
+from dotadd.sources.sound import sound_rows
+
+
+@dataclass
+class FileSource(Source):
+    """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    def read(self, nbytes: int) -> Iterator[Chunk]:
+        """Chunks of about so many bytes, as they stand in the file."""
+        raise NotImplementedError
+
+    def rows(self, nbytes: int) -> Iterator[Chunk]:
+        """Like `chunks`, but a file without examples is no error: it may be one of many."""
+        self.skipped.clear()
+        first_row = 0
+        for chunk in self.read(nbytes):
+            sound = sound_rows(self, dataclasses.replace(chunk, first_row=first_row))
+            if len(sound):
+                yield sound
+                first_row += len(sound)
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        empty = True
+        for chunk in self.rows(nbytes):
+            empty = False
+            yield chunk
+        if empty:
+            raise no_examples(self)
+
+
+@dataclass
+class ManyFiles(Source):
+    """Several files read one after the other as if they were one."""
+
+    parts: list[FileSource]
+
+    @property
+    def name(self) -> str:
+        return f"{self.parts[0].path} and {len(self.parts) - 1} more"
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        self.skipped.clear()
+        first: Chunk | None = None
+        row = 0
+        for part in self.parts:
+            with self._counting(part):
+                for chunk in part.rows(nbytes):
+                    if first is None:
+                        first, self.columns = chunk, part.columns
+                    require_alike(first, chunk)
+                    self._require_columns(part)
+                    yield dataclasses.replace(chunk, first_row=row)
+                    row += len(chunk)
+        if first is None:
+            raise no_examples(self)
+
+    @contextmanager
+    def _counting(self, part: FileSource) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.skipped.merge(part.skipped)
+
+    def _require_columns(self, part: FileSource) -> None:
+        if part.columns != self.columns:
+            raise DataError(f"has the columns {part.columns}, and the first file has {self.columns}", part.path)
+
+
+def no_examples(source: Source) -> DataError:
+    """The complaint about a source that turned out to be empty."""
+    if source.skipped.count:
+        return DataError(f"has no example that can be read; the first complaint: {source.skipped.first}", source.name)
+    return DataError("has no examples", source.name)

@@ -1,0 +1,202 @@
+"""JSON lines: an object on each line, the example in one field (text or a list of numbers) or in all numeric fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dotadd.batch import Batch, DenseRows, Strings, from_arrow
+from dotadd.errors import DataError
+from dotadd.sources.base import Chunk
+from dotadd.sources.files import FileSource
+from dotadd.sources.labels import Labels
+from dotadd.sources.layout import Layout, choose, listed
+from dotadd.sources.records import Records, records_of
+from dotadd.sources.table import one_array, side_by_side
+from dotadd.sources.text import pieces
+
+
+@dataclass
+class JsonLinesFile(FileSource):
+    """One file of JSON lines. The first object that can be read tells which fields there are."""
+
+    column: str | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
+    weight: str | None = field(default=None, kw_only=True)
+    dtype: type = field(default=np.float32, kw_only=True)
+
+    def read(self, nbytes: int) -> Iterator[Chunk]:
+        reader = _Reader(self)
+        for piece in pieces(self.path, nbytes):
+            records = records_of(piece)
+            for first, stop in ((0, 1), (1, len(records))) if reader.layout is None else ((0, len(records)),):
+                if first < stop:
+                    yield reader.chunk(records.slice(first, stop))
+
+
+class _Stumble(Exception):
+    """Arrow's parser did not like a piece."""
+
+
+class _Reader:
+    """What stays the same through a file, and how a piece becomes a chunk."""
+
+    def __init__(self, source: JsonLinesFile) -> None:
+        self.source, self.labels = source, Labels()
+        self.layout: Layout | None = None
+        self.length: int | None = None  # of an example that is a list
+
+    def chunk(self, records: Records) -> Chunk:
+        path = self.source.path
+        if self.layout is None:
+            return self._careful(records)
+        try:
+            columns = self._fast(records, self.layout)
+        except _Stumble:
+            return self._careful(records)
+        layout = self.layout
+        batch: Batch
+        if layout.dense:
+            batch = DenseRows(
+                side_by_side([columns[name].to_numpy() for name in layout.features]).astype(self.source.dtype)
+            )
+        else:
+            batch = from_arrow(columns[layout.features[0]])
+        weight = None if layout.weight is None else columns[layout.weight].to_numpy()
+        chunk = Chunk(batch, None, weight, 0, path, records.lines)
+        return chunk if layout.label is None else self.labels.attach(self.source, chunk, _words(columns[layout.label]))
+
+    def _fast(self, records: Records, layout: Layout) -> dict[str, Any]:
+        """The columns by Arrow's parser, or _Stumble."""
+        import pyarrow as pa
+        from pyarrow import json as arrow_json
+
+        if self.length is not None:
+            raise _Stumble
+        types = {name: pa.float64() if layout.dense else pa.large_string() for name in layout.features}
+        if layout.weight is not None:
+            types[layout.weight] = pa.float64()
+        try:
+            table = arrow_json.read_json(
+                pa.BufferReader(pa.py_buffer(records.whole)),
+                arrow_json.ReadOptions(block_size=len(records.whole) + 1),
+                arrow_json.ParseOptions(explicit_schema=pa.schema(list(types.items()))),
+            )
+            columns = {name: one_array(table.column(name)) for name in layout.columns}
+        except (pa.ArrowException, KeyError):
+            raise _Stumble from None
+        if len(table) != len(records) or any(column.null_count for column in columns.values()):
+            raise _Stumble
+        return columns
+
+    def _careful(self, records: Records) -> Chunk:
+        """The rows by Python's parser, line by line."""
+        examples: list[Any] = []
+        words: list[str] = []
+        weights: list[float] = []
+        lines: list[int] = []
+        for record in range(len(records)):
+            text, line = records[record], int(records.lines[record])
+            if text.isspace():
+                continue
+            try:
+                example, word, weight = self._row(text, line)
+            except DataError as error:
+                self.source.bad_row(error)
+                continue
+            examples.append(example)
+            words.append(word)
+            weights.append(weight)
+            lines.append(line)
+        layout = self.layout
+        weight_array = np.array(weights) if layout is not None and layout.weight is not None else None
+        chunk = Chunk(self._batch(examples), None, weight_array, 0, self.source.path, np.array(lines, np.int64))
+        if layout is None or layout.label is None:
+            return chunk
+        return self.labels.attach(self.source, chunk, words)
+
+    def _batch(self, examples: list[Any]) -> Batch:
+        if not examples:
+            return Strings(np.empty(0, np.uint8), np.zeros(1, np.int64))
+        if isinstance(examples[0], bytes):
+            return Strings.from_list(examples)
+        return DenseRows(np.array(examples, self.source.dtype))
+
+    def _row(self, text: bytearray, line: int) -> tuple[Any, str, float]:
+        """The example (bytes or a list of numbers), its label's word and its weight."""
+        path = self.source.path
+        try:
+            row = json.loads(text)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                "is not UTF-8 text; convert it, for example with iconv", path, line, error.start + 1
+            ) from None
+        except json.JSONDecodeError as error:
+            raise DataError(f"is not JSON: {error.msg}", path, line, error.colno) from None
+        if not isinstance(row, dict):
+            raise DataError("is not a JSON object", path, line)
+        layout = self.layout = self.layout or self._layout(row)
+        try:
+            if layout.dense:
+                example: Any = [_number(row[name], name) for name in layout.features]
+            else:
+                example = self._whole(row[layout.features[0]], layout.features[0])
+            word = "" if layout.label is None else _word(row[layout.label], layout.label)
+            weight = 1.0 if layout.weight is None else _number(row[layout.weight], layout.weight)
+        except KeyError as error:
+            raise DataError(
+                f"field {error.args[0]!r} is missing; the fields are {listed(list(row))}", path, line
+            ) from None
+        except ValueError as error:
+            raise DataError(str(error), path, line) from None
+        return example, word, weight
+
+    def _layout(self, row: dict[str, Any]) -> Layout:
+        source = self.source
+        numeric = [name for name, value in row.items() if isinstance(value, int | float)]
+        whole = [name for name, value in row.items() if isinstance(value, str | list)]
+        label = source.label if source.label is not None or "label" not in row else "label"
+        layout = choose(
+            list(row), numeric, whole, column=source.column, label=label, weight=source.weight, path=source.path
+        )
+        source.columns = layout.features if layout.dense else None
+        return layout
+
+    def _whole(self, value: Any, name: str) -> bytes | list[float]:
+        if isinstance(value, str) and self.length is None:
+            try:
+                return value.encode()
+            except UnicodeEncodeError:
+                raise ValueError(f"field {name!r} has half of a surrogate pair, which is no text") from None
+        if not isinstance(value, list):
+            raise ValueError(f"field {name!r} is not {'text' if self.length is None else 'a list of numbers'}")
+        if self.length is None:
+            self.length = len(value)
+        if len(value) != self.length:
+            raise ValueError(f"field {name!r} has {len(value)} numbers, and the lists before it have {self.length}")
+        return [_number(item, name) for item in value]
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, int | float):
+        return value
+    raise ValueError(f"field {name!r} is {'missing' if value is None else 'not a number: ' + json.dumps(value)[:40]}")
+
+
+def _word(value: Any, name: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(int(value))
+    return repr(_number(value, name))
+
+
+def _words(column: Any) -> list[str]:
+    """Labels of an Arrow column as words; each distinct one is turned once."""
+    values = column.to_pylist()
+    word_of = {value: _word(value, "label") for value in set(values)}
+    return [word_of[value] for value in values]

@@ -1,0 +1,162 @@
+"""Examples that are in memory already: arrays, sparse matrices, lists; and labels given beside any source.
+
+Nothing is copied that does not have to be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dotadd.batch import Batch, DenseRows, Images, SparseRows, Strings
+from dotadd.errors import DataError
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Source
+from dotadd.sources.sound import sound_rows
+from dotadd.sources.values import float_values
+
+
+@dataclass
+class MemorySource(Source):
+    """One chunk over memory that is there already. Its soundness is looked at once, before the first pass."""
+
+    content: Chunk
+
+    def __post_init__(self) -> None:
+        self._sound: Chunk | None = None
+
+    @property
+    def name(self) -> str:
+        return f"the {self.content.batch.kind} in memory"
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        if self._sound is None:
+            if not len(self.content):
+                raise DataError("has no examples", self.name)
+            self._sound = sound_rows(self, self.content)
+        if not len(self._sound):
+            raise DataError(f"has no example that can be read; the first complaint: {self.skipped.first}", self.name)
+        yield self._sound
+
+
+@dataclass
+class Beside(Source):
+    """Another source with labels or weights given beside it, in the order of its rows."""
+
+    source: Source
+    y: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        rows = 0
+        for chunk in self.source.chunks(nbytes):
+            self.columns = self.source.columns
+            span = slice(chunk.first_row, chunk.first_row + len(chunk))
+            rows = span.stop
+            self._require_length(rows, at_least=True)
+            y = chunk.y if self.y is None else self.y[span]
+            weight = chunk.weight if self.weight is None else self.weight[span]
+            yield dataclasses.replace(chunk, y=y, weight=weight)
+        self._require_length(rows, at_least=False)
+
+    def _require_length(self, rows: int, at_least: bool) -> None:
+        for name, array in (("y", self.y), ("sample_weight", self.weight)):
+            if array is not None and (len(array) < rows or (not at_least and len(array) != rows)):
+                more = "at least " if at_least else ""
+                raise DataError(f"{name} has {len(array)} entries, and {self.name} has {more}{rows} examples")
+
+
+def beside(source: Source, y: Any, sample_weight: Any) -> Source:
+    """The source with these labels and weights, checked."""
+    if y is None and sample_weight is None:
+        return source
+    if source.on_bad_row == "skip" and not isinstance(source, MemorySource):
+        raise DataError("y and sample_weight beside a file do not go with on_bad_row='skip': rows would shift")
+    labels, weights = _labels(y), _weights(sample_weight)
+    if not isinstance(source, MemorySource):
+        return Beside(source, labels, weights, on_bad_row=source.on_bad_row, skipped=source.skipped)
+    content = source.content
+    for name, array in (("y", labels), ("sample_weight", weights)):
+        if array is not None and len(array) != len(content):
+            raise DataError(f"{name} has {len(array)} entries, and there are {len(content)} examples")
+    content = dataclasses.replace(
+        content,
+        y=content.y if labels is None else labels,
+        weight=content.weight if weights is None else weights,
+    )
+    return MemorySource(content, on_bad_row=source.on_bad_row, columns=source.columns)
+
+
+def _labels(y: Any) -> np.ndarray | None:
+    if y is None:
+        return None
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"y must be one-dimensional, and its shape is {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise DataError(f"row {row}: label {array[row]} is not finite; Input y contains NaN or infinity")
+    if array.dtype.kind == "O" and any(label is None or label != label for label in array):
+        raise DataError("y has missing values; fill or drop them")
+    return array
+
+
+def _weights(sample_weight: Any) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.ndim != 1:
+        raise DataError(f"sample_weight must be one-dimensional, and its shape is {weights.shape}")
+    return weights
+
+
+def batch_from_numpy(array: np.ndarray) -> Batch:
+    """2-D: dense rows; 3-D: images (uint8 stays uint8); 1-D of text or bytes: strings."""
+    if array.ndim == 1 and array.dtype.kind in "OUST":
+        return batch_from_list(array.tolist())
+    if array.ndim == 2:
+        if not array.shape[1]:
+            raise DataError(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+        return DenseRows(float_values(array))
+    if array.ndim == 3:
+        return Images(array if array.dtype == np.uint8 else float_values(array))
+    if array.ndim == 1:
+        raise DataError(f"Expected 2D array, got 1D array instead (shape {array.shape}). Reshape your data: a row each")
+    raise DataError(
+        f"an array of {array.ndim} dimensions cannot be read: give (rows, features) or (images, height, width)"
+    )
+
+
+def batch_from_list(items: list[Any]) -> Batch:
+    """Strings, or lists of numbers of one length."""
+    if all(isinstance(item, str | bytes) for item in items):
+        try:
+            return Strings.from_list(items)
+        except UnicodeEncodeError as error:
+            raise DataError(f"a string cannot be written as UTF-8: {error.reason}") from None
+    if any(isinstance(item, str | bytes) or item is None for item in items):
+        row = next(row for row, item in enumerate(items) if not isinstance(item, str | bytes))
+        raise DataError(f"row {row} is not a string like the others, but {type(items[row]).__name__}")
+    try:
+        return batch_from_numpy(np.asarray(items))
+    except ValueError as error:
+        raise error if isinstance(error, DataError) else DataError("the lists differ in length") from None
+
+
+def batch_from_scipy(matrix: Any) -> SparseRows:
+    """CSR without a copy; other formats are converted to it. Integers and booleans become floats."""
+    csr = matrix if matrix.format == "csr" else matrix.tocsr()
+    if csr.ndim != 2:
+        raise DataError(f"a sparse array of {csr.ndim} dimension cannot be read; rows and features are needed")
+    return SparseRows(
+        csr.indptr, csr.indices, float_values(csr.data), csr.shape[1], distinct=bool(csr.has_canonical_format)
+    )

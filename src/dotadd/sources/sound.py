@@ -1,0 +1,105 @@
+"""Soundness of batches: values are finite, and indices lie inside the space, before any compiled code sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.sources.base import Chunk, Source
+
+PIECE = 1 << 18  # so many values are looked at together, so that the masks stay in the cache
+
+
+def sound_rows(source: Source, chunk: Chunk) -> Chunk:
+    """The chunk without its bad rows. The first one raises unless the source skips bad rows."""
+    bad: set[int] = set()
+    for row, column, message in _complaints(chunk.batch, source.columns):
+        bad.add(row)
+        source.bad_row(chunk.error(row, message, column))
+    if chunk.weight is not None:
+        for row in np.flatnonzero(~(np.isfinite(chunk.weight) & (chunk.weight >= 0))).tolist():
+            if row not in bad:
+                bad.add(row)
+                source.bad_row(chunk.error(row, f"weight {chunk.weight[row]} is not a number from 0 up"))
+    if not bad:
+        return chunk
+    keep = np.ones(len(chunk), np.bool_)
+    keep[list(bad)] = False
+    return chunk.take(np.flatnonzero(keep))
+
+
+def _complaints(batch: Batch, names: list[str] | None) -> list[tuple[int, int | None, str]]:
+    """Each bad row once: its number, its column from 1 where rows are dense, and what is wrong."""
+    if isinstance(batch, DenseRows):
+        return _dense_complaints(batch, names)
+    if isinstance(batch, SparseRows):
+        return _sparse_complaints(batch)
+    return []
+
+
+def _dense_complaints(batch: DenseRows, names: list[str] | None) -> list[tuple[int, int | None, str]]:
+    values = batch.values.reshape(len(batch), -1) if len(batch) else batch.values
+    places = not_finite(values.reshape(-1))
+    if not len(places):
+        return []
+    rows, columns = np.divmod(places, values.shape[1])
+    found: list[tuple[int, int | None, str]] = []
+    for at in np.unique(rows, return_index=True)[1]:
+        row, column = int(rows[at]), int(columns[at])
+        where = f"column {names[column]!r}: " if names is not None else ""
+        found.append((row, column + 1, where + _finite_message(values[row, column])))
+    return found
+
+
+def _sparse_complaints(batch: SparseRows) -> list[tuple[int, int | None, str]]:
+    first, stop = int(batch.offsets[0]), int(batch.offsets[-1])
+    found: dict[int, tuple[int, int | None, str]] = {}
+
+    def note(places: np.ndarray, message: str, what: np.ndarray) -> None:
+        for place in places:
+            row = int(np.searchsorted(batch.offsets, first + place, side="right")) - 1
+            found.setdefault(row, (row, None, message.format(what[first + place])))
+
+    indices = batch.indices[first:stop]
+    if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= batch.n_features):
+        outside = np.flatnonzero((indices < 0) | (indices >= batch.n_features))
+        note(outside, f"index {{}} is outside the {batch.n_features} features", batch.indices)
+    if batch.values is not None:
+        note(not_finite(batch.values[first:stop]), "value {} is not finite", batch.values)
+    return sorted(found.values(), key=lambda complaint: complaint[0])
+
+
+def _finite_message(value: float) -> str:
+    if np.isnan(value):
+        return "the value is missing or NaN; fill or drop it"
+    return f"value {value} is not finite; infinity cannot be used"
+
+
+def not_finite(values: np.ndarray) -> np.ndarray:
+    """The places of NaN and infinity in a flat array."""
+    if values.dtype.kind != "f":
+        return np.empty(0, np.int64)
+    found = []
+    for first in range(0, len(values), PIECE):
+        finite = np.isfinite(values[first : first + PIECE])
+        if not finite.all():
+            found.append(first + np.flatnonzero(~finite))
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def with_distinct(chunk: Chunk) -> Chunk:
+    """The chunk, its sparse rows marked as to whether no index occurs twice in a row (increasing indices show it)."""
+    batch = chunk.batch
+    if not isinstance(batch, SparseRows):
+        return chunk
+    rows = SparseRows(batch.offsets, batch.indices, batch.values, batch.n_features, distinct=_increasing(batch))
+    return dataclasses.replace(chunk, batch=rows)
+
+
+def _increasing(batch: SparseRows) -> bool:
+    first, stop = int(batch.offsets[0]), int(batch.offsets[-1])
+    indices = batch.indices[first:stop]
+    falls = np.flatnonzero(indices[1:] <= indices[:-1]) + first + 1
+    return bool(np.isin(falls, batch.offsets).all())

@@ -1,0 +1,176 @@
+"""Arrow tables as examples: the part that files, data frames and tables in memory share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dotadd.batch import Batch, DenseRows, Images, SparseRows, from_arrow
+from dotadd.errors import DataError
+from dotadd.sources.base import Chunk, Source
+from dotadd.sources.layout import Layout, choose
+from dotadd.sources.values import float_type, float_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA in two bits a letter
+
+
+def is_number(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    t = pa.types
+    return t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether each cell of such a column can be an example by itself."""
+    import pyarrow as pa
+
+    t = pa.types
+    if t.is_dictionary(kind):
+        return is_whole(kind.value_type)
+    binary = t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind) or t.is_binary_view(kind)
+    lists = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
+    return is_text(kind) or binary or lists or isinstance(kind, pa.FixedShapeTensorType)
+
+
+def layout_of(
+    schema: pa.Schema, *, column: str | None, label: str | None, weight: str | None, path: str | None
+) -> Layout:
+    """The layout of a table of this schema. A file that `convert` wrote needs no names."""
+    if b"dotadd" in (schema.metadata or {}) and column is None:
+        column = "x"
+        label = label or ("label" if "label" in schema.names else None)
+        weight = weight or ("weight" if "weight" in schema.names else None)
+    numeric = [field.name for field in schema if is_number(field.type)]
+    whole = [field.name for field in schema if is_whole(field.type)]
+    return choose(schema.names, numeric, whole, column=column, label=label, weight=weight, path=path)
+
+
+def chunk_of(
+    source: Source,
+    table: pa.RecordBatch,
+    layout: Layout,
+    *,
+    n_features: int | None = None,
+    path: str | None = None,
+    first_row: int = 0,
+) -> Chunk:
+    """The chunk over a record batch. Rows with missing values are bad; `first_row` numbers them in complaints."""
+    table = _without_missing(source, _plain_columns(table, layout), layout, path, first_row)
+    try:
+        batch = _batch_of(table, layout, n_features)
+        y = None if layout.label is None else labels_of(table.column(layout.label))
+    except ValueError as error:
+        raise error if isinstance(error, DataError) else DataError(str(error), path) from None
+    weight = None
+    if layout.weight is not None:
+        weight = np.asarray(table.column(layout.weight).to_numpy(zero_copy_only=False), np.float64)
+    return Chunk(batch, y, weight, 0, path)
+
+
+def _plain_columns(table: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = [plainer(table.column(name)) for name in layout.columns]
+    fields = [table.schema.field(name) for name in layout.columns]
+    schema = pa.schema([field.with_type(column.type) for field, column in zip(fields, columns, strict=True)])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _without_missing(
+    source: Source, table: pa.RecordBatch, layout: Layout, path: str | None, first_row: int
+) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    missing: dict[int, str] = {}
+    for name in layout.columns:
+        column = table.column(name)
+        absent = np.zeros(len(column), np.bool_)
+        if column.null_count:
+            absent |= column.is_null().to_numpy(zero_copy_only=False)
+        if name in (layout.label, layout.weight) and pa.types.is_floating(column.type):
+            absent |= ~np.isfinite(column.to_numpy(zero_copy_only=False))
+        for row in np.flatnonzero(absent).tolist():
+            missing.setdefault(row, name)
+    if not missing:
+        return table
+    for row in sorted(missing):
+        message = f"row {first_row + row}: column {missing[row]!r} has a missing value; fill or drop it"
+        source.bad_row(DataError(message, path))
+    keep = np.ones(len(table), np.bool_)
+    keep[list(missing)] = False
+    return table.filter(pa.array(keep))
+
+
+def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> Batch:
+    if layout.dense:
+        return DenseRows(side_by_side([table.column(name).to_numpy(zero_copy_only=False) for name in layout.features]))
+    (name,) = layout.features
+    metadata = table.schema.field(name).metadata or {}
+    batch = from_arrow(table.column(name), n_features=n_features)
+    if PACKED in metadata:
+        from dotadd.sources.dna import unpack
+
+        return unpack(batch.letters.reshape(len(batch), -1), int(metadata[LENGTH]))  # type: ignore[attr-defined]
+    if isinstance(batch, Images) and batch.values.dtype == np.uint8:
+        return batch
+    if isinstance(batch, DenseRows):
+        return type(batch)(float_values(batch.values, f"column {name!r}"))
+    if isinstance(batch, SparseRows) and batch.values is not None:
+        batch.values = float_values(batch.values, f"column {name!r}")
+    return batch
+
+
+def plainer(array: pa.Array) -> pa.Array:
+    """Dictionaries and views as the plain arrays that they stand for."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    if pa.types.is_binary_view(array.type):
+        return array.cast(pa.large_binary())
+    return array
+
+
+def labels_of(array: pa.Array) -> np.ndarray:
+    """A label column as int64 or float64 where it holds numbers, else as text."""
+    import pyarrow as pa
+
+    array = plainer(array)
+    if pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
+        return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    if pa.types.is_floating(array.type):
+        return array.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    if is_text(array.type):
+        return np.array(array.to_pylist(), np.str_)
+    raise DataError(f"labels of type {array.type} cannot be used; give numbers or text")
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The chunks of a column joined."""
+    import pyarrow as pa
+
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def side_by_side(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Columns as one C-ordered array: float32 if that holds all of them, else float64."""
+    dtype = np.result_type(*[float_type(column.dtype) for column in columns])
+    values = np.empty((len(columns[0]), len(columns)), dtype)
+    for k, column in enumerate(columns):
+        values[:, k] = column
+    return values

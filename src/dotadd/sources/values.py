@@ -1,0 +1,26 @@
+"""Numbers of any type as the float32 or float64 that kernels take, copied only where they have to be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dotadd.errors import DataError
+
+
+def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
+    """The smallest of float32 and float64 that holds every number of this type, as far as float64 can."""
+    return np.float32 if np.can_cast(dtype, np.float32) else np.float64
+
+
+def float_values(array: np.ndarray, what: str = "the array") -> np.ndarray:
+    """The same memory if it is float32 or float64 already, else a copy."""
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+        return array
+    if array.dtype.kind in "biuf":
+        return array.astype(float_type(array.dtype))
+    if array.dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {what} has complex numbers")
+    try:
+        return array.astype(np.float64)
+    except ValueError as error:
+        raise DataError(f"{what} has values of type {array.dtype} that are not numbers: {error}") from None

@@ -1,0 +1,219 @@
+"""Arrow and Parquet: converted and opened again the data is the same; uncompressed files are read in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_sources import rows_of
+
+from dotadd.batch import Images, SparseRows, Strings
+from dotadd.errors import DataError
+from dotadd.sources import Chunk, Source
+from dotadd.sources import open as open_source
+from dotadd.sources.convert import convert
+from dotadd.sources.dna import pack, unpack
+
+SPARSE = sp.random_array((40, 30), density=0.2, format="csr", rng=np.random.default_rng(0))
+DATA = {
+    "sparse64": SPARSE,
+    "sparse32": SPARSE.astype(np.float32),
+    "dense": np.arange(12.0).reshape(4, 3),
+    "images": np.arange(24, dtype=np.uint8).reshape(2, 3, 4),
+    "strings": ["hello", "", "w\u00f6rld"],
+    "dna": ["ACGTA", "TTTTT", "GATTA"],
+}
+
+
+class Several(Source):
+    """A source that yields these chunks."""
+
+    def __init__(self, *batches, y=None):
+        super().__init__()
+        self.batches, self.y = batches, y
+
+    def chunks(self, nbytes=0):
+        row = 0
+        for batch in self.batches:
+            yield Chunk(batch, None if self.y is None else self.y[row : row + len(batch)], None, row)
+            row += len(batch)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+@pytest.mark.parametrize("name", DATA)
+def test_converted_and_opened_again_it_is_the_same(tmp_path, name, ending):
+    x = DATA[name]
+    rows = x.shape[0] if hasattr(x, "shape") else len(x)
+    for y, weight in (
+        (None, None),
+        (np.arange(rows), np.ones(rows)),
+        (np.arange(rows) / 2, None),
+        (["\u00e9"] * rows, None),
+    ):
+        before = open_source(x, y, weight)
+        path = tmp_path / f"x.{ending}"
+        done = convert(before, path)
+        assert (done.rows, done.bytes, done.skipped) == (rows, path.stat().st_size, 0)
+        chunk, old = open_source(path).load(), before.load()
+        assert type(chunk.batch) is type(old.batch)
+        assert rows_of(chunk.batch) == rows_of(old.batch)
+        assert (chunk.y is None) == (y is None)
+        if chunk.y is not None:
+            assert chunk.y.tolist() == list(y)
+            assert chunk.y.dtype.kind == np.asarray(y).dtype.kind
+        assert (chunk.weight is None) == (weight is None)
+        if isinstance(chunk.batch, SparseRows):
+            assert chunk.batch.values.dtype == old.batch.values.dtype
+            assert chunk.batch.n_features == 30
+        if isinstance(chunk.batch, Images):
+            assert chunk.batch.values.dtype == np.uint8
+    assert [path.name for path in tmp_path.iterdir()] == [f"x.{ending}"]
+
+
+def test_dna_takes_two_bits_a_letter_and_comes_back_in_capitals(tmp_path):
+    convert(open_source(["acgTN"[:4] * 8, "GGGG" * 8]), tmp_path / "x.arrow")
+    batch = open_source(tmp_path / "x.arrow").load().batch
+    assert batch.width == 32
+    assert rows_of(batch) == [b"ACGT" * 8, b"GGGG" * 8]
+    field = pa.ipc.open_file(tmp_path / "x.arrow").schema.field("x")
+    assert field.type == pa.binary(8)
+    convert(open_source(["acgt"]), tmp_path / "x.arrow", dna=False)
+    assert rows_of(open_source(tmp_path / "x.arrow").load().batch) == [b"acgt"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 21).flatmap(lambda n: st.lists(st.text("ACGT", min_size=n, max_size=n), min_size=1)))
+def test_packing_is_undone_by_unpacking(texts):
+    width = len(texts[0])
+    packed = pack(Strings.from_list(["longer" * 9, *texts]).slice(1, len(texts) + 1), width)
+    assert packed.shape == (len(texts), -(-width // 4))
+    codes = {"A": 0, "C": 1, "G": 2, "T": 3}
+    assert [(int(packed[r, k // 4]) >> 2 * (k % 4)) & 3 for r in range(len(texts)) for k in range(width)] == [
+        codes[letter] for text in texts for letter in text
+    ]
+    assert rows_of(unpack(packed, width)) == [text.encode() for text in texts]
+
+
+def test_only_acgt_of_one_length_is_packed():
+    assert pack(Strings.from_list(["ACGN"]), 4) is None
+    assert pack(Strings.from_list(["ACG", "AC"]), 3) is None
+    assert pack(Strings(np.frombuffer(b"ACGT", np.uint8), width=2), 4) is None
+
+
+def test_a_later_chunk_that_does_not_fit_widens_the_file(tmp_path):
+    path = tmp_path / "x.arrow"
+    ones = SparseRows(np.array([0, 1]), np.array([3], np.int32), None, 4)
+    halves = SparseRows(np.array([0, 1]), np.array([2**40]), np.array([0.5]), 2**40 + 1)
+    convert(Several(ones, halves, ones), path)
+    batch = open_source(path).load().batch
+    assert rows_of(batch) == [[(3, 1.0)], [(2**40, 0.5)], [(3, 1.0)]]
+    assert batch.n_features == 2**40 + 1
+    assert {chunk.batch.n_features for chunk in open_source(path).chunks(1)} == {2**40 + 1}
+    convert(Several(ones, ones), path)
+    assert open_source(path).load().batch.values is None
+    dna, other = Strings.from_list(["ACGT"]), Strings.from_list(["NN"])
+    convert(Several(dna, other), path)
+    assert rows_of(open_source(path).load().batch) == [b"ACGT", b"NN"]
+    with pytest.raises(DataError, match="--no-pack"):
+        convert(Several(dna, other), path, dna=True)
+    with pytest.raises(DataError, match="cannot be packed"):
+        convert(Several(other), path, dna=True)
+
+
+def test_a_failed_conversion_leaves_the_old_file_alone(tmp_path):
+    path = tmp_path / "x.arrow"
+    convert(open_source(["old"]), path)
+    for error in (KeyboardInterrupt, DataError("bad")):
+
+        class Broken(Several):
+            def chunks(self, nbytes=0, error=error):
+                yield from super().chunks()
+                raise error
+
+        with pytest.raises((KeyboardInterrupt, DataError)):
+            convert(Broken(Strings.from_list(["new"])), path)
+        assert [file.name for file in tmp_path.iterdir()] == ["x.arrow"]
+        assert rows_of(open_source(path).load().batch) == [b"old"]
+
+
+def test_skipped_rows_are_counted_in_the_conversion(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n1 x\n")
+    assert convert(open_source(tmp_path / "a.svm", on_bad_row="skip"), tmp_path / "a.arrow").skipped == 1
+
+
+def write_ipc(path, table, stream=False, **options):
+    make = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with make(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=10)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_uncompressed_files_are_read_in_place(tmp_path, stream):
+    batch = open_source(SPARSE).load().batch
+    table = pa.table({"x": batch.to_arrow(), "label": np.arange(40)})
+    write_ipc(tmp_path / "x.arrow", table, stream)
+    before = pa.total_allocated_bytes()
+    chunks = list(open_source(tmp_path / "x.arrow", label="label").chunks(200))
+    assert pa.total_allocated_bytes() - before < 100
+    assert len(chunks) >= 4
+    assert [row for chunk in chunks for row in rows_of(chunk.batch)] == rows_of(batch)
+    assert np.concatenate([chunk.y for chunk in chunks]).tolist() == list(range(40))
+    assert [chunk.first_row for chunk in chunks] == np.cumsum([0] + [len(c) for c in chunks])[:-1].tolist()
+
+
+@pytest.mark.parametrize("nbytes", [1, 100, 1000, 1 << 20])
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_chunks_of_any_size_hold_the_same_rows_in_order(tmp_path, ending, nbytes):
+    table = pa.table(
+        {"a": np.arange(45.0), "b": np.arange(45, dtype=np.float32), "s": ["x"] * 45, "t": ["u", "v", "w"] * 15}
+    )
+    if ending == "arrow":
+        write_ipc(tmp_path / "x.arrow", table, compression="lz4")
+    else:
+        pq.write_table(table, tmp_path / "x.parquet", row_group_size=7)
+    source = open_source(tmp_path / f"x.{ending}", label="t")
+    for _ in range(2):
+        chunks = list(source.chunks(nbytes))
+        assert [row for c in chunks for row in rows_of(c.batch)] == [[k, k] for k in range(45)]
+        assert [label for c in chunks for label in c.y] == ["u", "v", "w"] * 15
+    assert source.columns == ["a", "b"]
+
+
+def test_columns_of_foreign_files_are_found(tmp_path):
+    x = pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32()))
+    table = pa.table({"v": x, "text": pa.array(["a", "b"]).dictionary_encode(), "n": [1, 2], "flag": [True, False]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    path = tmp_path / "x.parquet"
+    assert rows_of(open_source(path, column="v").load().batch) == [[1, 2], [3, 4]]
+    assert rows_of(open_source(path, column="text").load().batch) == [b"a", b"b"]
+    chunk = open_source(path, column="text", label="flag").load()
+    assert chunk.y.tolist() == [1, 0]
+    assert rows_of(open_source(path).load().batch) == [[1, 1], [2, 0]]
+
+
+def test_missing_values_are_refused_by_row_and_can_be_skipped(tmp_path):
+    path = tmp_path / "x.parquet"
+    table = pa.table({"x": [1.0, 2.0, None, 4.0, np.nan], "label": ["a", None, "b", "a", "b"]})
+    pq.write_table(table, path)
+    with pytest.raises(DataError, match=r"x\.parquet: row 1: column 'label' has a missing value"):
+        open_source(path, label="label").load()
+    source = open_source(path, label="label", on_bad_row="skip")
+    assert rows_of(source.load().batch) == [[1.0], [4.0]]
+    assert source.skipped.count == 3
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_a_file_that_was_cut_off_is_refused(tmp_path, ending):
+    path = tmp_path / f"x.{ending}"
+    convert(open_source(np.random.default_rng(0).random((500, 3))), path)
+    whole = path.read_bytes()
+    for length in (0, 3, 20, len(whole) // 2, len(whole) - 5):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=rf"x\.{ending}: ") as caught:
+            open_source(path).load()
+        assert "\n" not in str(caught.value)

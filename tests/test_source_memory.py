@@ -1,0 +1,231 @@
+"""Sources over memory: the same memory, one chunk, labels and weights beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from naive_sources import rows_of
+
+from dotadd.batch import DenseRows, Images, SparseRows, Strings
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources import open as open_source
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_are_not_copied(dtype):
+    x = np.arange(12, dtype=dtype).reshape(4, 3)
+    source = open_source(x)
+    (chunk,) = source.chunks(1)
+    assert isinstance(chunk.batch, DenseRows)
+    assert np.shares_memory(chunk.batch.values, x)
+    assert chunk.batch.values.dtype == dtype
+    assert np.shares_memory(source.load().batch.values, x)
+
+
+def test_memory_maps_stay_memory_maps(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(6, dtype=np.float32).reshape(3, 2))
+    x = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert np.shares_memory(open_source(x).load().batch.values, x)
+    assert rows_of(open_source(tmp_path / "x.npy").load().batch) == [[0, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize("value", [np.float32, np.float64])
+def test_csr_is_not_copied(value):
+    x = sp.random_array((5, 7), density=0.4, format="csr", dtype=value, rng=np.random.default_rng(0))
+    batch = open_source(x).load().batch
+    assert isinstance(batch, SparseRows)
+    for ours, theirs in ((batch.offsets, x.indptr), (batch.indices, x.indices), (batch.values, x.data)):
+        assert np.shares_memory(ours, theirs)
+        assert ours.dtype == theirs.dtype
+    assert batch.n_features == 7
+    assert batch.distinct
+
+
+@pytest.mark.parametrize("format", ["csc", "coo", "lil", "dok"])
+def test_other_sparse_formats_hold_the_same_rows(format):
+    x = sp.random_array((5, 7), density=0.4, format="csr", rng=np.random.default_rng(0))
+    assert rows_of(open_source(x.asformat(format)).load().batch) == rows_of(open_source(x).load().batch)
+
+
+def test_repeated_indices_are_noticed():
+    x = sp.csr_array((np.ones(3), np.array([1, 1, 2]), np.array([0, 2, 3])), shape=(2, 4))
+    assert not open_source(x).load().batch.distinct
+    table = pa.table({"x": pa.array([[1, 1], [2]], pa.list_(pa.int32()))})
+    assert not open_source(table).load().batch.distinct
+    table = pa.table({"x": pa.array([[1, 2], [2, 7]], pa.list_(pa.int32()))})
+    assert open_source(table).load().batch.distinct
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [(np.uint8, np.float32), (np.int16, np.float32), (np.bool_, np.float32), (np.float16, np.float32),
+     (np.int32, np.float64), (np.int64, np.float64), (">f4", np.float64), (object, np.float64)],
+)  # fmt: skip
+def test_other_numbers_become_floats_that_hold_them(dtype, expected):
+    x = np.array([[0, 1], [1, 0]]).astype(dtype)
+    batch = open_source(x).load().batch
+    assert batch.values.tolist() == [[0, 1], [1, 0]]
+    if dtype != ">f4":
+        assert batch.values.dtype == expected
+    assert batch.values.dtype.isnative
+    sparse = sp.csr_array(np.array([[0, 1], [1, 0]], np.int64))
+    assert open_source(sparse).load().batch.values.dtype == np.float64
+
+
+def test_three_dimensions_are_images_and_bytes_stay_bytes():
+    x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    batch = open_source(x).load().batch
+    assert isinstance(batch, Images)
+    assert np.shares_memory(batch.values, x)
+    assert batch.n_features == 12
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        ["ab", "c\u00e9"], ("ab", "c\u00e9"), [b"ab", "c\u00e9"], np.array(["ab", "c\u00e9"]),
+        np.array(["ab", "c\u00e9"], object), pd.Series(["ab", "c\u00e9"]), pd.DataFrame({"t": ["ab", "c\u00e9"]}),
+        pd.Series(["ab", "c\u00e9"], dtype="category"), pl.Series(["ab", "c\u00e9"]),
+        pl.DataFrame({"t": ["ab", "c\u00e9"]}),
+        pa.array(["ab", "c\u00e9"]), pa.chunked_array([["ab"], ["c\u00e9"]]), pa.table({"t": ["ab", "c\u00e9"]}),
+        pa.record_batch({"t": ["ab", "c\u00e9"]}),
+    ],
+    ids=lambda x: f"{type(x).__module__}.{type(x).__name__}",
+)  # fmt: skip
+def test_text_of_every_container_is_strings(x):
+    batch = open_source(x).load().batch
+    assert isinstance(batch, Strings)
+    assert rows_of(batch) == [b"ab", "c\u00e9".encode()]
+
+
+FRAME = {"a": [1.0, 2.0], "name": ["u", "v"], "b": [3, 4], "y": ["no", "yes"], "w": [1.0, 0.5]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_numeric_columns_are_features_and_named_ones_are_not(make):
+    source = open_source(make(FRAME), label="y", weight="w")
+    chunk = source.load()
+    assert rows_of(chunk.batch) == [[1, 3], [2, 4]]
+    assert source.columns == ["a", "b"]
+    assert chunk.y.tolist() == ["no", "yes"]
+    assert chunk.weight.tolist() == [1.0, 0.5]
+    assert rows_of(open_source(make(FRAME), column="name").load().batch) == [b"u", b"v"]
+    assert rows_of(open_source(make(FRAME), column="b").load().batch) == [[3], [4]]
+    with pytest.raises(DataError, match=r"no column 'q'; the columns are 'a', 'name', 'b', 'y', 'w'"):
+        open_source(make(FRAME), label="q")
+    with pytest.raises(DataError, match="which column"):
+        open_source(make({"s": ["a"], "t": ["b"]}))
+
+
+def test_pandas_floats_are_not_copied_or_widened():
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    values = open_source(pd.DataFrame(x, columns=["a", "b"], copy=False)).load().batch.values
+    assert values.dtype == np.float32
+    assert np.shares_memory(values, x)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_missing_values_of_tables_are_named_and_can_be_skipped(make):
+    table = make({"a": [1.0, None, 3.0, 4.0], "y": ["u", "v", None, "u"]})
+    with pytest.raises(DataError, match=r"row [12].*(missing|NaN)"):
+        open_source(table, label="y").load()
+    chunk = open_source(table, label="y", on_bad_row="skip").load()
+    assert rows_of(chunk.batch) == [[1.0], [4.0]]
+    assert chunk.y.tolist() == ["u", "u"]
+
+
+def test_labels_and_weights_stand_beside():
+    chunk = open_source([[1.0], [2.0]], y=[3, 4], sample_weight=[1, 0]).load()
+    assert chunk.y.tolist() == [3, 4]
+    assert chunk.weight.tolist() == [1.0, 0.0]
+    assert chunk.y.dtype.kind == "i"
+    frame = pd.DataFrame({"a": [1.0, 2.0], "label": [7, 8]})
+    assert open_source(frame, y=["p", "q"], label="label").load().y.tolist() == ["p", "q"]
+
+
+def test_labels_beside_a_file_follow_its_rows(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("".join(f"0 {k + 1}:1\n" for k in range(10)))
+    source = open_source(path, y=np.arange(10), sample_weight=np.arange(10) + 1.0)
+    chunks = list(source.chunks(20))
+    assert len(chunks) > 2
+    assert np.concatenate([c.y for c in chunks]).tolist() == list(range(10))
+    assert source.load().weight.tolist() == list(range(1, 11))
+    for count in (9, 11):
+        with pytest.raises(DataError, match=f"y has {count} entries"):
+            open_source(path, y=np.zeros(count)).load()
+    with pytest.raises(DataError, match="skip"):
+        open_source(path, y=np.zeros(10), on_bad_row="skip")
+
+
+def test_a_source_is_opened_as_it_is():
+    source = open_source([[1.0], [2.0]])
+    assert open_source(source) is source
+    assert open_source(source, y=[1, 2]).load().y.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.array([[1.0, np.nan]]), None, "row 0, column 2: .*NaN"),
+        (np.array([[1.0], [np.inf]], np.float32), None, "row 1, column 1: value inf"),
+        (sp.csr_array(np.array([[0.0, 1.0], [np.nan, 0.0]])), None, "row 1: value nan is not finite"),
+        (pd.DataFrame({"age": [1.0, np.nan]}), None, "row 1, column 1: column 'age'"),
+        (np.zeros((0, 3)), None, "no examples"),
+        (np.zeros((3, 0)), None, "0 feature"),
+        ([], None, "no examples"),
+        (np.zeros(3), None, "Expected 2D array"),
+        (np.zeros((2, 2), complex), None, "Complex"),
+        ([[1.0], [1.0, 2.0]], None, "length"),
+        (["a", 3], None, "row 1 is not a string"),
+        (["a", None], None, "row 1 is not a string"),
+        (["\ud800"], None, "UTF-8"),
+        (np.array([["a"]]), None, "not numbers"),
+        (np.zeros((2, 1)), [1, 2, 3], "y has 3 entries, and there are 2 examples"),
+        (np.zeros((2, 1)), [1.0, np.nan], "label nan"),
+        (np.zeros((2, 1)), ["a", None], "missing"),
+        (np.zeros((2, 1)), [[1, 2], [3, 4]], "one-dimensional"),
+        (7, None, "cannot read examples from int"),
+    ],
+)
+def test_bad_memory_is_refused_in_one_line(x, y, message):
+    with pytest.raises(DotaddError, match=message) as caught:
+        open_source(x, y).load()
+    assert "\n" not in str(caught.value)
+
+
+def test_indices_outside_the_matrix_never_reach_a_kernel():
+    x = sp.csr_array(np.eye(3))
+    x.indices[1] = 50
+    with pytest.raises(DataError, match="row 1: index 50 is outside the 3 features"):
+        open_source(x).load()
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_must_be_finite_and_not_negative(weight):
+    with pytest.raises(DataError, match="row 1: weight"):
+        open_source([[1.0], [2.0]], [0, 1], [1.0, weight]).load()
+    with pytest.raises(DataError, match="sample_weight has 1 entries"):
+        open_source([[1.0], [2.0]], [0, 1], [1.0]).load()
+
+
+def test_skipping_counts_and_keeps_the_rest():
+    x = np.array([[1.0, 2.0], [np.nan, np.inf], [3.0, 4.0], [5.0, np.inf]])
+    source = open_source(x, [0, 1, 2, 3], on_bad_row="skip")
+    for _ in range(2):
+        chunk = source.load()
+        assert rows_of(chunk.batch) == [[1, 2], [3, 4]]
+        assert chunk.y.tolist() == [0, 2]
+        assert source.skipped.count == 2
+
+
+@pytest.mark.parametrize("options", [{"label": "y"}, {"zero_based": True}, {"format": "csv"}, {"dtype": np.float64}])
+def test_an_option_acts_or_raises(options):
+    with pytest.raises(DotaddError):
+        open_source(np.zeros((2, 2)), **options)
+    with pytest.raises(DotaddError, match="on_bad_row"):
+        open_source(np.zeros((2, 2)), on_bad_row="ignore")
