@@ -53,9 +53,8 @@ def report(*, tiny: bool = False) -> str:
         options = ["--tiny"] if tiny else []
         run = [sys.executable, "-m", "benchmarks.memory", "--run", program, *options]
         matrix, grown, rows = map(int, subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
-        lines.append(
-            f"| {program} | {matrix / 1e6:,.1f} MB | {grown / 1e6:,.1f} MB | {grown / matrix:.2f}x | {grown / rows:,.0f} |"
-        )
+        cells = [f"{matrix / 1e6:,.1f} MB", f"{grown / 1e6:,.1f} MB", f"{grown / matrix:.2f}x", f"{grown / rows:,.0f}"]
+        lines.append(f"| {program} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

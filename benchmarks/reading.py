@@ -1,6 +1,6 @@
 """Reading LIBSVM text: dotadd against scikit-learn's load_svmlight_file, the same file, already decompressed.
 
-    python -m benchmarks.reading [--tiny] [--repeat N]
+python -m benchmarks.reading [--tiny] [--repeat N]
 """
 
 from __future__ import annotations

@@ -151,7 +151,9 @@ def report(names: list[str], *, tiny: bool = False, repeat: int = 5) -> str:
 
 
 def _milliseconds(timed: Timed | None) -> str:
-    return "not reached" if timed is None else f"{1e3 * timed.seconds:,.1f} ms (tol {timed.setting:g}, +{timed.excess:.2%})"
+    if timed is None:
+        return "not reached"
+    return f"{1e3 * timed.seconds:,.1f} ms (tol {timed.setting:g}, +{timed.excess:.2%})"
 
 
 def _ratio(peer: Timed | None, own: Timed | None) -> str:

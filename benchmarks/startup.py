@@ -1,6 +1,6 @@
 """How long a person waits before anything happens: import, help, the first fit; compiling apart. New processes each.
 
-    python -m benchmarks.startup [--tiny] [--repeat N]
+python -m benchmarks.startup [--tiny] [--repeat N]
 """
 
 from __future__ import annotations

@@ -4,15 +4,17 @@ import json
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import dotadd.cli
 from dotadd import metrics
-from dotadd.cli import run
+from dotadd.cli import reading, run
 from dotadd.model import load
 from dotadd.solvers.result import Reason
+from dotadd.sources import formats
 from dotadd.sources import open as open_source
 
 
@@ -191,6 +193,10 @@ def test_warmup_names_what_it_compiles_and_complains_of_nothing(capsys, recwarn)
     assert len(re.findall(r"^\d/\d .* \d+\.\d s$", shown, re.MULTILINE)) == 4
     assert "compiled in" in shown
     assert not list(recwarn)
+
+
+def test_the_formats_on_offer_are_those_that_can_be_read():
+    assert get_args(reading.FORMATS) == formats.FORMATS
 
 
 def test_help_has_examples_and_names_every_option(capsys):

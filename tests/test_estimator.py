@@ -13,13 +13,10 @@ import dotadd
 from dotadd import DataError, DotaddError, LinearSVM, NotConvergedWarning
 from dotadd.solvers.result import Reason, Result
 
-EXPECTED_FAILURES = {
-    name: "answers agree to the duality gap that tol asks for, not to the last digits that this check wants"
-    for name in (
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    )
-}
+EXPECTED_FAILURES = dict.fromkeys(
+    ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],
+    "answers agree to the duality gap that tol asks for, not to the last digits that this check wants",
+)
 
 
 @parametrize_with_checks(
@@ -42,7 +39,7 @@ def three_classes(n=300):
 def test_two_classes_reach_the_optimum_of_an_independent_solver():
     X, y = noisy(n=100)
     svm = LinearSVM(C=0.5, tol=1e-6, dtype="float64", max_passes=20000, random_state=0).fit(X, y)
-    best, w, b = naive.solve(X, y, np.full(len(y), 0.5), "hinge", "regularized")
+    best, w, _ = naive.solve(X, y, np.full(len(y), 0.5), "hinge", "regularized")
     assert svm.result_.primal == pytest.approx(best, rel=1e-5)
     np.testing.assert_allclose(svm.coef_[0], w, atol=1e-2)
     np.testing.assert_allclose(svm.decision_function(X), X @ svm.coef_[0] + svm.intercept_, rtol=1e-9)
@@ -144,7 +141,8 @@ def test_balanced_classes_weigh_the_same_in_total():
 
 def test_stopping_early_keeps_the_model_and_quotes_the_gap():
     X, y = noisy(n=300)
-    with pytest.warns(NotConvergedWarning, match=r"limit on passes .* relative duality gap is 0\.\d+ .*raise max_passes"):
+    told = r"limit on passes .* relative duality gap is 0\.\d+ .*raise max_passes"
+    with pytest.warns(NotConvergedWarning, match=told):
         svm = LinearSVM(max_passes=2, tol=1e-9, random_state=0).fit(X, y)
     assert svm.result_.reason is Reason.MAX_PASSES
     assert svm.score(X, y) > 0.5

@@ -5,6 +5,10 @@ import subprocess
 import sys
 
 FIT = "import dotadd, numpy as np; dotadd.LinearSVM(max_passes=1, tol=9.0).fit(np.eye(4), [0, 1, 0, 1])"
+LOSS = (
+    "from dotadd.losses import Loss, total_loss; import numpy as np; "
+    "print(total_loss(Loss.HINGE, np.zeros(2), np.ones(2)))"
+)
 
 
 def run(code, **environment):
@@ -33,8 +37,7 @@ def test_every_public_name_can_be_reached():
 
 
 def test_compiling_says_one_line_and_the_next_process_is_silent(tmp_path):
-    code = "from dotadd.losses import Loss, total_loss; import numpy as np; total_loss(Loss.HINGE, np.ones(1), np.ones(1))"
-    first, second = (run(code, DOTADD_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
+    first, second = (run(LOSS, DOTADD_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
     assert first.startswith("dotadd: compiling for this machine")
     assert first.count("\n") == 1
     assert second == ""
@@ -43,8 +46,7 @@ def test_compiling_says_one_line_and_the_next_process_is_silent(tmp_path):
 def test_without_a_cache_folder_it_still_works_and_says_what_to_do(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    code = "from dotadd.losses import Loss, total_loss; import numpy as np; print(total_loss(Loss.HINGE, np.zeros(2), np.ones(2)))"
-    out = run(code, DOTADD_CACHE_DIR=str(blocked))
+    out = run(LOSS, DOTADD_CACHE_DIR=str(blocked))
     assert out.stdout.strip() == "2.0"
     assert "set DOTADD_CACHE_DIR" in out.stderr
 

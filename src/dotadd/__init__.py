@@ -1,71 +1,54 @@
-"""dotadd: support vector machines in feature spaces that are never stored, on data that does not fit in memory.
-
-Names are imported when they are first used, so that `import dotadd` costs next to nothing.
-"""
+"""dotadd: support vector machines in feature spaces that are never stored, on data that does not fit in memory."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dotadd._lazy import lazy
 
 if TYPE_CHECKING:
-    from dotadd.checks import check_feature_map
-    from dotadd.errors import DataError, DotaddError, FeatureError, ModelError, NotConvergedWarning
-    from dotadd.estimators import LinearSVM
-    from dotadd.features import (
-        BagOfWords,
-        Hashed,
-        Linear,
-        NGrams,
-        Polynomial,
-        Spectrum,
-        Stack,
-        WeightedDegree,
-        WeightedSpectrum,
-    )
-    from dotadd.features.base import FeatureMap
-    from dotadd.features.expression import parse
-    from dotadd.model import Model, load
-    from dotadd.sources import open
-    from dotadd.sources.convert import convert
+    from dotadd._version import __version__ as __version__
+    from dotadd.checks import check_feature_map as check_feature_map
+    from dotadd.errors import DataError as DataError
+    from dotadd.errors import DotaddError as DotaddError
+    from dotadd.errors import FeatureError as FeatureError
+    from dotadd.errors import ModelError as ModelError
+    from dotadd.errors import NotConvergedWarning as NotConvergedWarning
+    from dotadd.estimators import LinearSVM as LinearSVM
+    from dotadd.features.base import FeatureMap as FeatureMap
+    from dotadd.features.expression import parse as parse
+    from dotadd.features.hashing import Hashed as Hashed
+    from dotadd.features.linear import Linear as Linear
+    from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.spectrum import Spectrum as Spectrum
+    from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
+    from dotadd.features.stack import Stack as Stack
+    from dotadd.features.text import BagOfWords as BagOfWords
+    from dotadd.features.text import NGrams as NGrams
+    from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
+    from dotadd.model import Model as Model
+    from dotadd.model import load as load
+    from dotadd.sources import open as open
+    from dotadd.sources.convert import convert as convert
 
-_HOME = {
-    "check_feature_map": "dotadd.checks",
-    "DataError": "dotadd.errors",
-    "DotaddError": "dotadd.errors",
-    "FeatureError": "dotadd.errors",
-    "ModelError": "dotadd.errors",
-    "NotConvergedWarning": "dotadd.errors",
-    "LinearSVM": "dotadd.estimators",
-    "BagOfWords": "dotadd.features",
-    "Hashed": "dotadd.features",
-    "Linear": "dotadd.features",
-    "NGrams": "dotadd.features",
-    "Polynomial": "dotadd.features",
-    "Spectrum": "dotadd.features",
-    "Stack": "dotadd.features",
-    "WeightedDegree": "dotadd.features",
-    "WeightedSpectrum": "dotadd.features",
-    "FeatureMap": "dotadd.features.base",
-    "parse": "dotadd.features.expression",
-    "Model": "dotadd.model",
-    "load": "dotadd.model",
-    "open": "dotadd.sources",
-    "convert": "dotadd.sources.convert",
-}
-
-__all__ = sorted([*_HOME, "__version__"])
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("dotadd")
-    if name not in _HOME:
-        raise AttributeError(f"module 'dotadd' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__ = lazy(
+    __name__,
+    {
+        "._version": ["__version__"],
+        ".checks": ["check_feature_map"],
+        ".errors": ["DataError", "DotaddError", "FeatureError", "ModelError", "NotConvergedWarning"],
+        ".estimators": ["LinearSVM"],
+        ".features.base": ["FeatureMap"],
+        ".features.expression": ["parse"],
+        ".features.hashing": ["Hashed"],
+        ".features.linear": ["Linear"],
+        ".features.polynomial": ["Polynomial"],
+        ".features.spectrum": ["Spectrum", "WeightedSpectrum"],
+        ".features.stack": ["Stack"],
+        ".features.text": ["BagOfWords", "NGrams"],
+        ".features.weighted_degree": ["WeightedDegree"],
+        ".model": ["Model", "load"],
+        ".sources": ["open"],
+        ".sources.convert": ["convert"],
+    },
+)

@@ -19,14 +19,36 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.core import config as _config
 from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+config: Any = _config  # its names are made at run time
 
 # Everything that lets a sum be reordered and vectorised; not nnan and ninf, so NaN and infinity stay what they are.
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
-OPTIONS = dict(nogil=True, fastmath=FASTMATH, error_model="numpy")
-JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
+JIT_DISABLED = bool(config.DISABLE_JIT)
+
+
+def _spare_scipy() -> None:
+    """Keep Numba from importing scipy.linalg (0.2 s) before the first kernel only to see whether there is a BLAS.
+
+    There is: SciPy is installed with this package. Numba still imports it where a kernel calls np.dot.
+    """
+    try:
+        from numba.np import linalg
+
+        ensure_blas = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            import numba.np.arraymath as arraymath
+
+            arraymath.ensure_blas = ensure_blas
+        finally:
+            linalg.ensure_blas = ensure_blas
+    except (ImportError, AttributeError):  # another Numba, laid out otherwise: only slower
+        return
 
 
 def _sources_hash() -> str:
@@ -36,7 +58,7 @@ def _sources_hash() -> str:
         digest.update(str(path.relative_to(package)).encode())
         digest.update(path.read_bytes())
     # A cached kernel ignores NUMBA_BOUNDSCHECK, so checked and unchecked code live apart.
-    return digest.hexdigest() + ("-checked" if numba.config.BOUNDSCHECK else "")
+    return digest.hexdigest() + ("-checked" if config.BOUNDSCHECK else "")
 
 
 def _writable(folder: Path) -> bool:
@@ -81,13 +103,15 @@ class _CompileNotice(event.Listener):
             end = "; no cache folder can be written, so each run does this again: set DOTADD_CACHE_DIR to one that can"
         else:
             end = " (kept for later runs; `dotadd warmup` does all of it at once)"
-        print(f"dotadd: compiling for this machine{end}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"dotadd: compiling for this machine{end}\n")
+        sys.stderr.flush()
 
     def on_end(self, event: Any) -> None:
         pass
 
 
 if not JIT_DISABLED:
+    _spare_scipy()
     event.register("numba:compile", _CompileNotice())
 
 
@@ -95,12 +119,12 @@ def kernel(function: Function) -> Function:
     """A compiled function that Python calls: plain arrays and scalars in, GIL released, machine code kept on disk."""
     if CACHE_FOLDER is None:
         return numba.njit(**OPTIONS)(function)
-    chosen = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)  # read once, while the dispatcher is made
+    chosen = config.CACHE_DIR
+    config.CACHE_DIR = str(CACHE_FOLDER)  # read once, while the dispatcher is made
     try:
         return numba.njit(cache=True, **OPTIONS)(function)
     finally:
-        numba.config.CACHE_DIR = chosen
+        config.CACHE_DIR = chosen
 
 
 def inner(function: Function) -> Function:
@@ -128,7 +152,7 @@ def plain(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable else np.asarray(_Alias(array))
 
 
-def _make_prefetch() -> Callable[[np.ndarray, np.uint64], None]:
+def _make_prefetch() -> Any:
     """`prefetch(array, k)`: ask for the cache line of array[k] before it is needed. Does nothing without the JIT."""
     if JIT_DISABLED:
         return lambda array, k: None

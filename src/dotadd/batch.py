@@ -336,8 +336,8 @@ def from_arrow(array: pa.Array, *, n_features: int | None = None) -> Batch:
     """The batch over an Arrow array's memory; the inverse of `to_arrow`.
 
     Lists become sparse rows (`list<struct<index, value>>`, or `list<int>` for binary rows), lists of floats of one
-    length, tensors and fixed-size lists dense rows or images, text and binary columns strings. `n_features` is the width of the space of
-    sparse rows where it is known; otherwise it is taken from the largest index.
+    length, tensors and fixed-size lists dense rows or images, text and binary columns strings. `n_features` is the
+    width of the space of sparse rows where it is known; otherwise it is taken from the largest index.
     """
     import pyarrow as pa
 

@@ -61,7 +61,8 @@ class Block:
 
     def append(self, row: int, indices: np.ndarray, values: np.ndarray | float) -> None:
         """Append non-zeros to a row; for maps written in NumPy."""
-        assert self.indices is not None and self.values is not None
+        assert self.indices is not None
+        assert self.values is not None
         first = int(self.end[row])
         stop = first + len(indices)
         self.indices[first:stop] = np.asarray(indices, self.indices.dtype) + self.base
@@ -85,9 +86,7 @@ class Block:
         return out
 
 
-def view(
-    offsets: np.ndarray, indices: np.ndarray | None, values: np.ndarray | None, *, distinct: bool
-) -> Block:
+def view(offsets: np.ndarray, indices: np.ndarray | None, values: np.ndarray | None, *, distinct: bool) -> Block:
     """A block over rows that exist already, with no copy."""
     offsets = plain(offsets)
     if indices is not None:

@@ -14,7 +14,6 @@ from dotadd.batch import DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
-from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.losses import Loss
 from dotadd.model import Model, thread_count, usable_rows
@@ -186,8 +185,13 @@ class LinearSVM(Estimator):
         return self.model_.classes
 
     def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
-        if self.phi is not None:
-            phi = parse(self.phi) if isinstance(self.phi, str) else self.phi
+        phi: FeatureMap
+        if isinstance(self.phi, str):
+            from dotadd.features.expression import parse
+
+            phi = parse(self.phi)
+        elif self.phi is not None:
+            phi = self.phi
         elif isinstance(data.batch, SparseRows | DenseRows):
             phi = Linear()
         else:
@@ -206,7 +210,7 @@ class LinearSVM(Estimator):
             raise data.error(row, f"sample weight {weight[row]} is not a number >= 0")
         for k in range(len(classes)):
             if not weight[codes == k].any():
-                raise DataError(f"every example of class {classes[k]!s} has zero weight: two classes or more are needed")
+                raise DataError(f"every example of class {classes[k]!s} has zero weight: two classes are needed")
         if self.class_weight is None:
             return self.C * weight
         if isinstance(self.class_weight, str):
@@ -228,7 +232,14 @@ class LinearSVM(Estimator):
         return int(state.integers(2**31) if hasattr(state, "integers") else state.randint(2**31 - 1))
 
     def _keep(
-        self, phi: FeatureMap, shape: Shape, classes: np.ndarray, results: list[Result], rows: int, solver: str, why: str
+        self,
+        phi: FeatureMap,
+        shape: Shape,
+        classes: np.ndarray,
+        results: list[Result],
+        rows: int,
+        solver: str,
+        why: str,
     ) -> None:
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
         worst = max(results, key=lambda result: -1.0 if result.gap is None else result.gap)
@@ -319,7 +330,8 @@ def _classes(data: Chunk) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind == "f":
         bad = np.flatnonzero(y != np.floor(y))
         if len(bad):
-            raise data.error(int(bad[0]), f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers")
+            message = f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers"
+            raise data.error(int(bad[0]), message)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"all labels are {classes[0]!s}: one class only, and two or more are needed", data.path)

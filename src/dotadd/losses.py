@@ -32,7 +32,8 @@ class Loss(IntEnum):
         try:
             return cls[name.upper()]
         except KeyError:
-            raise ValueError(f"unknown loss {name!r}; choose from {', '.join(loss.name.lower() for loss in cls)}") from None
+            known = ", ".join(loss.name.lower() for loss in cls)
+            raise ValueError(f"unknown loss {name!r}; choose from {known}") from None
 
 
 HINGE, SQUARED_HINGE, LOGISTIC = int(Loss.HINGE), int(Loss.SQUARED_HINGE), int(Loss.LOGISTIC)

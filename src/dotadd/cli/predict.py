@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from cyclopts import Parameter
 
 from dotadd.cli.reading import Reading, tell_skipped
+
+if TYPE_CHECKING:
+    from dotadd.model import Model
+    from dotadd.sources.base import Source
 
 
 def predict(
@@ -62,7 +66,7 @@ def predict(
     tell_skipped(source)
 
 
-def write_predictions(model, source, file: TextIO, *, labels: bool, jobs: int | None) -> None:  # type: ignore[no-untyped-def]
+def write_predictions(model: Model, source: Source, file: TextIO, *, labels: bool, jobs: int | None) -> None:
     """The lines of `predict`, a chunk at a time."""
     from dotadd.cli.screen import label_text
 

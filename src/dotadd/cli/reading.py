@@ -11,7 +11,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from dotadd.sources.base import Source
 
-FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet"]
+FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy"]
 
 
 @Parameter(name="*", group="Reading the data")

@@ -1,32 +1,42 @@
 """Feature maps: what turns raw examples into sparse rows."""
 
-from dotadd.features.alphabet import Alphabet
-from dotadd.features.base import BadRow, FeatureMap, Shape
-from dotadd.features.expression import parse
-from dotadd.features.hashing import Hashed
-from dotadd.features.linear import Linear
-from dotadd.features.normalized import Normalized
-from dotadd.features.polynomial import Polynomial
-from dotadd.features.spectrum import Spectrum, WeightedSpectrum
-from dotadd.features.stack import Scaled, Stack
-from dotadd.features.text import BagOfWords, NGrams
-from dotadd.features.weighted_degree import WeightedDegree
+from __future__ import annotations
 
-__all__ = [
-    "Alphabet",
-    "BadRow",
-    "BagOfWords",
-    "FeatureMap",
-    "Hashed",
-    "Linear",
-    "NGrams",
-    "Normalized",
-    "Polynomial",
-    "Scaled",
-    "Shape",
-    "Spectrum",
-    "Stack",
-    "WeightedDegree",
-    "WeightedSpectrum",
-    "parse",
-]
+from typing import TYPE_CHECKING
+
+from dotadd._lazy import lazy
+
+if TYPE_CHECKING:
+    from dotadd.features.alphabet import Alphabet as Alphabet
+    from dotadd.features.base import BadRow as BadRow
+    from dotadd.features.base import FeatureMap as FeatureMap
+    from dotadd.features.base import Shape as Shape
+    from dotadd.features.expression import parse as parse
+    from dotadd.features.hashing import Hashed as Hashed
+    from dotadd.features.linear import Linear as Linear
+    from dotadd.features.normalized import Normalized as Normalized
+    from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.spectrum import Spectrum as Spectrum
+    from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
+    from dotadd.features.stack import Scaled as Scaled
+    from dotadd.features.stack import Stack as Stack
+    from dotadd.features.text import BagOfWords as BagOfWords
+    from dotadd.features.text import NGrams as NGrams
+    from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
+
+__all__, __getattr__ = lazy(
+    __name__,
+    {
+        ".alphabet": ["Alphabet"],
+        ".base": ["BadRow", "FeatureMap", "Shape"],
+        ".expression": ["parse"],
+        ".hashing": ["Hashed"],
+        ".linear": ["Linear"],
+        ".normalized": ["Normalized"],
+        ".polynomial": ["Polynomial"],
+        ".spectrum": ["Spectrum", "WeightedSpectrum"],
+        ".stack": ["Scaled", "Stack"],
+        ".text": ["BagOfWords", "NGrams"],
+        ".weighted_degree": ["WeightedDegree"],
+    },
+)

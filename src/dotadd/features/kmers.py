@@ -33,8 +33,8 @@ from dotadd.features.span import Span, clip
 class Layout(NamedTuple):
     """Where the k-mers of each order lie. Arrays have a place for each order, and an unused one at 0."""
 
-    betas: np.ndarray
-    """Weight of each order; orders of weight 0 are not written."""
+    values: np.ndarray
+    """Value of the k-mers of each order, the root of its weight; orders of value 0 are not written."""
     explicit: int
     """So many orders are counted through, the others hashed."""
     offsets: np.ndarray
@@ -87,7 +87,7 @@ class KmerMap(FeatureMap):
         starts, ends = self.places(batch, np.arange(min(len(batch), 1) if fixed else len(batch), dtype=np.int64))
         lengths = ends - starts
         total = np.zeros(len(lengths), np.int64)
-        for k in np.flatnonzero(self.layout().betas):
+        for k in np.flatnonzero(self.layout().values):
             total += np.maximum(lengths - (k - 1), 0)
         return int(total.max(initial=0)) if fixed else total
 
@@ -96,9 +96,9 @@ class KmerMap(FeatureMap):
         starts, ends = self.places(batch, rows)
         layout = self.layout()
         _fill(
-            plain(batch.letters), starts, ends, self.codes(), self.alphabet.size, np.sqrt(layout.betas) * block.scale,
+            plain(batch.letters), starts, ends, self.codes(), self.alphabet.size, layout.values,
             layout.explicit, layout.offsets, layout.stride, layout.bits, layout.group_bits,
-            block.base, block.end, block.indices, block.values,
+            block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
 
 
@@ -133,8 +133,7 @@ def hash_tables_layout(betas: tuple[float, ...], size: int, bits: int) -> Layout
 def _layout(
     betas: tuple[float, ...], explicit: int, offsets: list[int], stride: int, bits: int, group_bits: int
 ) -> Layout:
-    weights = np.array([0.0, *betas])
-    return Layout(weights, explicit, np.array(offsets, np.uint64), stride, bits, group_bits)
+    return Layout(np.sqrt([0.0, *betas]), explicit, np.array(offsets, np.uint64), stride, bits, group_bits)
 
 
 @kernel
@@ -149,9 +148,10 @@ def _first_foreign(letters, starts, ends, codes):
 @kernel
 def _fill(
     letters, starts, ends, codes, size, values, explicit, offsets, stride, bits, group_bits,
-    base, cursor, out_indices, out_values,
+    base, scale, cursor, out_indices, out_values,
 ):  # fmt: skip
     """Append the k-mers of letters[starts[j]:ends[j]] to row j; those with a foreign letter are left out."""
+    values = values * scale
     longest = np.int64(0)
     for j in range(len(starts)):
         longest = max(longest, ends[j] - starts[j])

@@ -33,7 +33,7 @@ def clip(span: Span | None, starts: np.ndarray, ends: np.ndarray) -> tuple[np.nd
     if span is None:
         return starts, ends
     first, stop = span
-    low = starts if first is None else _place(first, starts, ends)
+    low = starts if not first else _place(first, starts, ends)
     return low, ends if stop is None else np.maximum(low, _place(stop, starts, ends))
 
 

@@ -44,7 +44,7 @@ AHEAD = 3  # rows: the next but two is fetched into the cache while this one is 
 
 
 class _State:
-    """One binary problem on its way: its variables, its running numbers, its trace, and its answer once there is one."""
+    """One binary problem on its way: its variables, its running numbers, its trace, its answer once there is one."""
 
     def __init__(self, problem: Problem, k: int, alpha: np.ndarray, w: np.ndarray) -> None:
         self.problem, self.k, self.alpha, self.w = problem, k, alpha, w
@@ -114,7 +114,7 @@ def dcd(
         starts = [_start(problem) for _ in problem.signs]
     else:
         starts = [np.where(problem.cost > 0.0, np.clip(np.asarray(a, np.float64), 0.0, upper), 0.0) for a in alphas]
-    ws = [np.zeros(problem.examples.dim, problem.examples.dtype) for _ in problem.signs]
+    ws: list[np.ndarray] = [np.zeros(problem.examples.dim, problem.examples.dtype) for _ in problem.signs]
     if any(alpha.any() for alpha in starts):
         problem.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
     states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
@@ -269,7 +269,7 @@ def _balance(alpha: np.ndarray, sign: np.ndarray) -> np.ndarray:
 
 
 def best_intercept(loss: Loss, output: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:
-    """The b that minimises sum_i C_i loss(y_i (output_i + b)): where the derivative, which rises with b, changes sign."""
+    """The b that minimises sum_i C_i loss(y_i (output_i + b)): where the derivative, which rises, changes sign."""
     reach = float(np.abs(output).max(initial=0.0)) + 1.0
     while loss is Loss.LOGISTIC and (
         _intercept_slope(loss, output, sign, cost, -reach) > 0.0
@@ -330,7 +330,7 @@ def _descend(
             prefetch(sign, far)
             near = np.uint64(at[j + AHEAD])
             first, stop = np.uint64(start[near]), np.uint64(end[near])
-            for k in range(first, min(stop, first + np.uint64(128)), np.uint64(16)):
+            for k in range(first, min(stop, first + np.uint64(128)), np.uint64(16)):  # a line of the cache at a time
                 if indices is not None:
                     prefetch(indices, k)
                 if values is not None:

@@ -18,7 +18,6 @@ from dotadd._jit import kernel
 from dotadd.expand import Expansion
 from dotadd.losses import Loss, total_dual_term, total_loss
 
-
 EXACT_BYTES = 256 << 20
 
 

@@ -45,7 +45,7 @@ class _State:
 
     def __init__(self, problem: Problem, k: int) -> None:
         self.k = k
-        self.v = np.zeros(problem.examples.dim, problem.examples.dtype)
+        self.v: np.ndarray = np.zeros(problem.examples.dim, problem.examples.dtype)
         self.a = np.zeros_like(self.v)
         self.numbers = np.zeros(N_NUMBERS)
         self.trace: list[Progress] = []

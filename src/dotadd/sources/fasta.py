@@ -47,8 +47,8 @@ class FastaFile(FileSource):
     ) -> Chunk:
         """The chunk with the labels that its headers give."""
         by_header = table is not None or self.label is not None
-        spans = (headers[:, :2] if by_header else headers[:, 2:]).tolist()
-        words = [buffer[first:stop].decode(errors="replace") for first, stop in spans]
+        firsts, stops = (headers[:, :2] if by_header else headers[:, 2:]).T.tolist()
+        words = [buffer[first:stop].decode(errors="replace") for first, stop in zip(firsts, stops, strict=True)]
         complaints = {}
         if by_header:
             for row, header in enumerate(words):

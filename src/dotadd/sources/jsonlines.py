@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,9 +34,8 @@ class JsonLinesFile(FileSource):
         reader = _Reader(self)
         for piece in pieces(self.path, nbytes):
             records = records_of(piece)
-            for first, stop in ((0, 1), (1, len(records))) if reader.layout is None else ((0, len(records)),):
-                if first < stop:
-                    yield reader.chunk(records.slice(first, stop))
+            if len(records):
+                yield reader.chunk(records)
 
 
 class _Stumble(Exception):
@@ -51,31 +51,37 @@ class _Reader:
         self.length: int | None = None  # of an example that is a list
 
     def chunk(self, records: Records) -> Chunk:
-        path = self.source.path
-        if self.layout is None:
-            return self._careful(records)
+        layout = self.layout or self._look(records)
         try:
-            columns = self._fast(records, self.layout)
+            columns = self._fast(records, layout)
         except _Stumble:
             return self._careful(records)
-        layout = self.layout
+        assert layout is not None
         batch: Batch
         if layout.dense:
-            batch = DenseRows(
-                side_by_side([columns[name].to_numpy() for name in layout.features]).astype(self.source.dtype)
-            )
+            values = side_by_side([columns[name].to_numpy() for name in layout.features])
+            batch = DenseRows(values.astype(self.source.dtype, copy=False))
         else:
             batch = from_arrow(columns[layout.features[0]])
         weight = None if layout.weight is None else columns[layout.weight].to_numpy()
-        chunk = Chunk(batch, None, weight, 0, path, records.lines)
+        chunk = Chunk(batch, None, weight, 0, self.source.path, records.lines)
         return chunk if layout.label is None else self.labels.attach(self.source, chunk, _words(columns[layout.label]))
 
-    def _fast(self, records: Records, layout: Layout) -> dict[str, Any]:
+    def _look(self, records: Records) -> Layout | None:
+        """The layout by the first line that can be read."""
+        for record in range(len(records)):
+            with suppress(DataError):
+                self._row(records[record], 0)
+            if self.layout is not None:
+                break
+        return self.layout
+
+    def _fast(self, records: Records, layout: Layout | None) -> dict[str, Any]:
         """The columns by Arrow's parser, or _Stumble."""
         import pyarrow as pa
         from pyarrow import json as arrow_json
 
-        if self.length is not None:
+        if layout is None or self.length is not None:
             raise _Stumble
         types = {name: pa.float64() if layout.dense else pa.large_string() for name in layout.features}
         if layout.weight is not None:
