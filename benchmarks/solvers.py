@@ -23,8 +23,8 @@ from benchmarks import datasets
 from dotadd import LinearSVM
 
 NAMES = ["a9a", "w8a", "ijcnn1", "sector", "synthetic"]
-TOLERANCES = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005]
-EPSILONS = [2.0, 1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
+TOLERANCES = [float(f"{0.1 / 1.5**k:.2g}") for k in range(14)]
+EPSILONS = [float(f"{3.0 / 1.5**k:.2g}") for k in range(22)]
 WITHIN = 1e-3
 
 Weights = tuple[np.ndarray, np.ndarray]  # (classes or 1, features) and the intercepts

@@ -9,18 +9,35 @@ old machine code in use. The cache folder is therefore named by a hash of all of
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba.core import config as _config
-from numba.core import event
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Importing Numba makes some hundred thousand objects that stay; looking for garbage among them takes 0.07 s."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+with _no_garbage_collection():
+    import numba
+    from numba.core import config as _config
+    from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 config: Any = _config  # its names are made at run time
@@ -31,12 +48,14 @@ OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
 
-def _spare_scipy() -> None:
-    """Keep Numba from importing scipy.linalg (0.2 s) before the first kernel only to see whether there is a BLAS.
+def _wake_numba() -> None:
+    """Let Numba load what it loads before its first kernel, but for scipy.linalg.
 
-    There is: SciPy is installed with this package. Numba still imports it where a kernel calls np.dot.
+    It would import that (0.2 s) only to see whether there is a BLAS. There is: SciPy is installed with this package.
+    Numba still imports it where a kernel calls np.dot.
     """
     try:
+        from numba.core.registry import cpu_target
         from numba.np import linalg
 
         ensure_blas = linalg.ensure_blas
@@ -47,6 +66,8 @@ def _spare_scipy() -> None:
             arraymath.ensure_blas = ensure_blas
         finally:
             linalg.ensure_blas = ensure_blas
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
     except (ImportError, AttributeError):  # another Numba, laid out otherwise: only slower
         return
 
@@ -111,7 +132,8 @@ class _CompileNotice(event.Listener):
 
 
 if not JIT_DISABLED:
-    _spare_scipy()
+    with _no_garbage_collection():
+        _wake_numba()
     event.register("numba:compile", _CompileNotice())
 
 

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -110,9 +111,8 @@ class Model:
         sparse = isinstance(batch, SparseRows)
         if sparse and found < expected:
             return chunk
-        if isinstance(batch, SparseRows) and chunk.path is not None:
-            narrow = _without_features_from(batch, expected)
-            return Chunk(narrow, chunk.y, chunk.weight, chunk.first_row, chunk.path, chunk.lines)
+        if isinstance(batch, SparseRows) and chunk.from_file:
+            return replace(chunk, batch=_without_features_from(batch, expected))
         where = f"{chunk.path}: " if chunk.path else ""
         raise ModelError(f"{where}X has {found} features, but Model is expecting {expected} features as input")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -45,7 +46,7 @@ class Reading:
 
         # An option that was not given is not passed on, so that one without meaning for the format is refused.
         given = {name: value for name, value in asdict(self).items() if value not in (None, False)}
-        return open_source(data[0] if len(data) == 1 else data, **given)
+        return open_source([Path(name) for name in data], **given)
 
 
 def tell_skipped(source: Source) -> None:

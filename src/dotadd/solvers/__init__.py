@@ -10,7 +10,6 @@ from dotadd.solvers.dcd import dcd
 from dotadd.solvers.problem import Problem
 from dotadd.solvers.result import Result
 from dotadd.solvers.settings import Settings
-from dotadd.solvers.sgd import sgd
 
 Solver = Callable[[Problem, Settings, list[Result] | None], list[Result]]
 
@@ -28,6 +27,8 @@ def _sgd(schedule: str) -> Solver:
     def solve(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
         if start is not None:
             raise DotaddError("sgd does not go on from an earlier fit: its step sizes begin anew; use solver='dcd'")
+        from dotadd.solvers.sgd import sgd
+
         return sgd(problem, settings, schedule=schedule)
 
     return solve

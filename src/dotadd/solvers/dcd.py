@@ -114,7 +114,7 @@ def dcd(
         starts = [_start(problem) for _ in problem.signs]
     else:
         starts = [np.where(problem.cost > 0.0, np.clip(np.asarray(a, np.float64), 0.0, upper), 0.0) for a in alphas]
-    ws: list[np.ndarray] = [np.zeros(problem.examples.dim, problem.examples.dtype) for _ in problem.signs]
+    ws = [problem.zeros() for _ in problem.signs]
     if any(alpha.any() for alpha in starts):
         problem.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
     states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]

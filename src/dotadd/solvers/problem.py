@@ -19,6 +19,7 @@ from dotadd.expand import Expansion
 from dotadd.losses import Loss, total_dual_term, total_loss
 
 EXACT_BYTES = 256 << 20
+CACHE_LINE = 64
 
 
 class Intercept(Enum):
@@ -41,6 +42,13 @@ class Problem:
 
     def __len__(self) -> int:
         return len(self.signs)
+
+    def zeros(self) -> np.ndarray:
+        """A w of zeros that begins on a cache line, as maps that group features by the line count on."""
+        dtype = np.dtype(self.examples.dtype)
+        room = np.zeros(self.examples.dim + CACHE_LINE // dtype.itemsize, dtype)
+        first = -room.ctypes.data % CACHE_LINE // dtype.itemsize
+        return room[first : first + self.examples.dim]
 
     def outputs(self, ws: list[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these examples (all by default) for each of several w, each block expanded once."""

@@ -45,8 +45,7 @@ class _State:
 
     def __init__(self, problem: Problem, k: int) -> None:
         self.k = k
-        self.v: np.ndarray = np.zeros(problem.examples.dim, problem.examples.dtype)
-        self.a = np.zeros_like(self.v)
+        self.v, self.a = problem.zeros(), problem.zeros()
         self.numbers = np.zeros(N_NUMBERS)
         self.trace: list[Progress] = []
         self.reason: Reason | None = None

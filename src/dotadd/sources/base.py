@@ -33,6 +33,10 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.batch)
 
+    @property
+    def from_file(self) -> bool:
+        return self.path is not None or self.files is not None
+
     def path_of(self, row: int) -> str | None:
         """The file that row `row` of this chunk was read from."""
         if self.files is None:
@@ -97,6 +101,11 @@ class Source:
         """What to call this source in messages."""
         return type(self).__name__
 
+    @property
+    def stride(self) -> int:
+        """The size of chunks that `load` asks for."""
+        return CHUNK_BYTES
+
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
         raise NotImplementedError
@@ -105,7 +114,7 @@ class Source:
         """All examples in one chunk. A source that yields one chunk gives it as it is; others are joined as they come,
         so that the rows are never in memory twice."""
         joined = _Joined()
-        batches = (joined.note(chunk) for chunk in self.chunks())
+        batches = (joined.note(chunk) for chunk in self.chunks(self.stride))
         first = next(batches, None)
         if first is None:
             raise DataError("has no examples", self.name)

@@ -26,12 +26,16 @@ class FileSource(Source):
         """Chunks of about so many bytes, as they stand in the file."""
         raise NotImplementedError
 
+    def sound(self, chunk: Chunk) -> Chunk:
+        """The chunk without its bad rows."""
+        return sound_rows(self, chunk)
+
     def rows(self, nbytes: int) -> Iterator[Chunk]:
         """Like `chunks`, but a file without examples is no error: it may be one of many."""
         self.skipped.clear()
         first_row = 0
         for chunk in self.read(nbytes):
-            sound = sound_rows(self, dataclasses.replace(chunk, first_row=first_row))
+            sound = self.sound(dataclasses.replace(chunk, first_row=first_row))
             if len(sound):
                 yield sound
                 first_row += len(sound)
@@ -54,6 +58,10 @@ class ManyFiles(Source):
     @property
     def name(self) -> str:
         return f"{self.parts[0].path} and {len(self.parts) - 1} more"
+
+    @property
+    def stride(self) -> int:
+        return self.parts[0].stride
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         self.skipped.clear()

@@ -54,6 +54,10 @@ class Beside(Source):
     def name(self) -> str:
         return self.source.name
 
+    @property
+    def stride(self) -> int:
+        return self.source.stride
+
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         rows = 0
         for chunk in self.source.chunks(nbytes):
