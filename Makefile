@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench checked clean
+.PHONY: help demo test checked coverage lint bench clean
 
 help:
 	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
 	@echo "make test   install into $(VENV), then run all tests"
+	@echo "make coverage  which lines the tests of kernels and estimators reach"
 	@echo "make lint   ruff, mypy and import-linter"
 	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
 	@echo "make clean  remove $(VENV) and what the tools left behind"
@@ -34,9 +35,14 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto
 	$(MAKE) checked
 
-# Once more with every array access checked, in a cache of its own: the tests of what touches memory by index.
+# Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
+CHECKED := block_operations dcd_optimum sgd features_strings features_text features_vectors features_compose source_libsvm
 checked: $(VENV)/.dev
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto -m "not slow" tests/test_block_operations.py tests/test_dcd_optimum.py tests/test_sgd.py tests/test_features_kernels.py tests/test_source_libsvm.py
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto $(CHECKED:%=tests/test_%.py)
+
+# Coverage sees into kernels only when they run as Python.
+coverage: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --cov=dotadd --cov-report=term-missing:skip-covered $(CHECKED:%=tests/test_%.py) tests/test_losses.py tests/test_estimator.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

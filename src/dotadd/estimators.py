@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -242,6 +243,7 @@ class LinearSVM(Estimator):
         why: str,
     ) -> None:
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
+        results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
         worst = max(results, key=lambda result: -1.0 if result.gap is None else result.gap)
         training = {
             "rows": rows,
@@ -334,5 +336,6 @@ def _classes(data: Chunk) -> tuple[np.ndarray, np.ndarray]:
             raise data.error(int(bad[0]), message)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise DataError(f"all labels are {classes[0]!s}: one class only, and two or more are needed", data.path)
+        label = f"{classes[0]:g}" if y.dtype.kind == "f" else str(classes[0])
+        raise DataError(f"all labels are {label}: one class only, and two or more are needed", data.path)
     return classes, codes

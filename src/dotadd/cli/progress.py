@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
@@ -44,6 +45,7 @@ class Watch:
         self.last_line = time.monotonic()
 
     def __enter__(self) -> Watch:
+        self.before = signal.signal(signal.SIGINT, self.interrupt)
         if not self.quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn
@@ -56,8 +58,19 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self.before)
         if self.bar is not None:
             self.bar.stop()
+
+    def interrupt(self, *_: object) -> None:
+        """The first Ctrl-C ends training, which then measures the gap; a second one ends that too."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        said = "dotadd: stopping, and measuring how good the model so far is; Ctrl-C again to leave that out\n"
+        if self.bar is not None:
+            self.bar.console.print(said, end="", markup=False)
+        else:
+            sys.stderr.write(said)
+        raise KeyboardInterrupt
 
     def __call__(self, progress: Progress, which: int, classes: int) -> None:
         self.trends.setdefault(which, []).append((progress.seconds, progress.gap))
