@@ -1,4 +1,4 @@
-"""Memory of training from a CSR matrix: how much the peak of the process grows while it fits.
+"""Training from a CSR matrix: how much the peak of the process grows while it fits.
 
 w, the dual variables and other numbers for each row have to be there; a copy of the matrix must not. LIBLINEAR through
 scikit-learn stands beside it. Each program runs in a process of its own.
@@ -9,9 +9,11 @@ scikit-learn stands beside it. Each program runs in a process of its own.
 from __future__ import annotations
 
 import argparse
+import re
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -39,8 +41,14 @@ def fit(program: str, X, y: np.ndarray) -> None:
 
 
 def peak() -> int:
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    """The most memory that this process has held at a time, in bytes.
+
+    Linux hands ru_maxrss down from the parent process, so it is read from /proc where there is one.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * int(re.findall(r"VmHWM:\s*(\d+)", status.read_text())[0])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def report(*, tiny: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Reading LIBSVM text: dotadd against scikit-learn's load_svmlight_file, the same file, already decompressed.
+"""dotadd against scikit-learn's load_svmlight_file, the same file, already decompressed.
 
 python -m benchmarks.reading [--tiny] [--repeat N]
 """

@@ -1,4 +1,4 @@
-"""Time to the same objective: dotadd's dcd, LIBLINEAR and scikit-learn, one thread each, on the same problem.
+"""dotadd's dcd, LIBLINEAR and scikit-learn, one thread each, on the same problem.
 
 Hinge loss, C = 1, a regularised intercept, one against the rest where there are more than two classes. Each program
 is run at tighter and tighter tolerances until its answer is within 0.1 % of the best objective known; the time is that

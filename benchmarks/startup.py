@@ -1,4 +1,4 @@
-"""How long a person waits before anything happens: import, help, the first fit; compiling apart. New processes each.
+"""How long a person waits before anything happens; each line in new processes, compiling apart.
 
 python -m benchmarks.startup [--tiny] [--repeat N]
 """

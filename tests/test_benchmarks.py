@@ -42,4 +42,11 @@ def test_the_startup_benchmark_runs(monkeypatch):
 
 def test_the_memory_benchmark_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert "| dotadd |" in memory.report(tiny=True)
+    grown = {row.split("|")[1].strip(): row for row in memory.report(tiny=True).splitlines()[2:]}
+    assert set(grown) == {"dotadd", "scikit-learn"}
+
+
+def test_the_peak_of_memory_is_seen():
+    before = memory.peak()
+    held = np.ones(50_000_000)
+    assert memory.peak() - before > 0.9 * held.nbytes

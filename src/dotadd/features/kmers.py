@@ -172,21 +172,9 @@ def _fill(
             while stop < n and text[stop] != np.uint32(FOREIGN):
                 stop += np.uint64(1)
             p = _fill_counted(
-                text,
-                first,
-                stop,
-                size,
-                values,
-                explicit,
-                offsets,
-                stride,
-                bits,
-                base,
-                number,
-                p,
-                out_indices,
-                out_values,
-            )
+                text, first, stop, size, values, explicit, offsets, stride, bits, base, number,
+                p, out_indices, out_values,
+            )  # fmt: skip
             if explicit < len(values) - 1:
                 p = _fill_hashed(
                     text, first, stop, values, explicit, offsets, stride, bits, group_bits, base, number, slot,
