@@ -1,6 +1,6 @@
 """A feature map of one's own: how far apart two letters stand, whatever lies between them.
 
-    python examples/own_feature_map.py
+python examples/own_feature_map.py
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Splice sites: string kernels in a space of millions of dimensions that is never stored.
 
-    python examples/splice_sites.py [rows]
+python examples/splice_sites.py [rows]
 """
 
 import sys
@@ -23,5 +23,5 @@ svm = LinearSVM(phi, C=0.1, tol=0.01, random_state=0).fit(train, y_train)
 scores = svm.decision_function(test)
 
 result = svm.result_
-print(f"{len(train):,} windows, {svm.coef_.size:,} slots, {result.passes} passes, relative duality gap {result.gap:.4f}")
+print(f"{len(train):,} windows, {svm.coef_.size:,} slots, {result.passes} passes, duality gap {result.gap:.4f}")
 print(f"auROC {auroc(y_test, scores):.3f}, auPRC {auprc(y_test, scores):.3f} on {len(test):,} others")
