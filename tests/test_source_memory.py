@@ -229,3 +229,8 @@ def test_an_option_acts_or_raises(options):
         open_source(np.zeros((2, 2)), **options)
     with pytest.raises(DotaddError, match="on_bad_row"):
         open_source(np.zeros((2, 2)), on_bad_row="ignore")
+
+
+def test_a_batch_is_read_as_it_is():
+    batch = Strings.from_list(["AC", "GT"])
+    assert open_source(batch, [0, 1]).load().batch is batch

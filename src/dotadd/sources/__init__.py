@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dotadd.batch import Batch
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Skipped, Source
 
@@ -46,8 +47,8 @@ def open(
     ----------
     x : NumPy array (2-D rows, 3-D images, 1-D text), SciPy sparse matrix, list of str or bytes, list of lists of
         numbers, pandas or polars data frame or series, Arrow table, record batch or array, a path, a list of paths, a
-        pattern such as "part-*.parquet", or a Source. A list of str is read as examples unless each names a file that
-        exists; a list of `pathlib.Path` is always read as files.
+        pattern such as "part-*.parquet", a Batch or a Source. A list of str is read as examples unless each names a
+        file that exists; a list of `pathlib.Path` is always read as files.
     y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
     format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet" or "npy", where neither the name of the file
         nor its beginning tells.
@@ -164,7 +165,10 @@ def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str) -> Source:
         if on_bad_row != "error" and x.on_bad_row != on_bad_row:
             raise DotaddError("on_bad_row is set where a source is opened; this one is open already")
         return x
-    if isinstance(x, np.ndarray):
+    batch: Batch
+    if isinstance(x, Batch):
+        batch = x
+    elif isinstance(x, np.ndarray):
         batch = memory.batch_from_numpy(x)
     elif hasattr(x, "tocsr"):
         batch = memory.batch_from_scipy(x)
