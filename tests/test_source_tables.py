@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from naive_sources import fasta, rows_of
 
-from dotadd.errors import DataError
+from dotadd.errors import DataError, UnusedColumnsWarning
 from dotadd.sources import open as open_source
 
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -224,3 +224,11 @@ def test_bad_fasta_records_are_refused_by_line_and_can_be_skipped(tmp_path):
         open_source(path).load()
     with pytest.raises(DataError, match=r"f\.fa:2:1: expected a header"):
         open_source(write(tmp_path, "f.fa", "\nACGT\n>a 1\nAC\n")).load()
+
+
+def test_columns_of_text_beside_numbers_are_said_to_be_left_out(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text("label,size,colour\n1,2.5,red\n0,1.5,blue\n")
+    with pytest.warns(UnusedColumnsWarning, match=r"mixed\.csv: only columns of numbers are read; left out: 'colour'"):
+        batch = open_source(path).load().batch
+    assert batch.n_features == 1

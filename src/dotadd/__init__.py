@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dotadd.errors import FeatureError as FeatureError
     from dotadd.errors import ModelError as ModelError
     from dotadd.errors import NotConvergedWarning as NotConvergedWarning
+    from dotadd.errors import UnusedColumnsWarning as UnusedColumnsWarning
     from dotadd.estimators import LinearSVM as LinearSVM
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.expression import parse as parse
@@ -36,7 +37,14 @@ __all__, __getattr__ = lazy(
     {
         "._version": ["__version__"],
         ".checks": ["check_feature_map"],
-        ".errors": ["DataError", "DotaddError", "FeatureError", "ModelError", "NotConvergedWarning"],
+        ".errors": [
+            "DataError",
+            "DotaddError",
+            "FeatureError",
+            "ModelError",
+            "NotConvergedWarning",
+            "UnusedColumnsWarning",
+        ],
         ".estimators": ["LinearSVM"],
         ".features.base": ["FeatureMap"],
         ".features.expression": ["parse"],

@@ -24,5 +24,9 @@ class ModelError(DotaddError):
     """A model file is damaged, foreign, or does not fit the data."""
 
 
+class UnusedColumnsWarning(UserWarning):
+    """Columns of text stand beside the numbers that are read as features."""
+
+
 class NotConvergedWarning(UserWarning):
     """Training ended before the tolerance was reached; the message quotes the gap."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 
 from cyclopts import App, CycloptsError
@@ -50,6 +51,7 @@ for place, command in enumerate(COMMANDS):
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 2 for anything wrong with the input, 130 after Ctrl-C."""
+    warnings.showwarning = _tell
     try:
         code = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
@@ -68,6 +70,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"out of memory {error}".strip())
     except DotaddError as error:
         return _complain(str(error))
+
+
+def _tell(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a line for people."""
+    sys.stderr.write(f"dotadd: {' '.join(str(message).split())}\n")
 
 
 def _complain(message: str, code: int = 2) -> int:

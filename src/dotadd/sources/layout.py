@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dotadd.errors import DataError
+from dotadd.errors import DataError, UnusedColumnsWarning
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,12 @@ def choose(
             raise DataError(f"column {column!r} holds neither numbers nor text nor lists of numbers", path)
         return Layout([column], column in numeric, label, weight)
     features = [name for name in numeric if name not in (label, weight)]
-    if features:
-        return Layout(features, True, label, weight)
     candidates = [name for name in whole if name not in (label, weight)]
+    if features:
+        if candidates:
+            message = f"only columns of numbers are read; left out: {listed(candidates)} (name one to read it instead)"
+            warnings.warn(message if path is None else f"{path}: {message}", UnusedColumnsWarning, stacklevel=2)
+        return Layout(features, True, label, weight)
     if len(candidates) == 1:
         return Layout(candidates, False, label, weight)
     raise DataError(f"which column holds the examples? Name it with column=; the columns are {listed(names)}", path)
