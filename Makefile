@@ -24,6 +24,7 @@ $(VENV)/.dev: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	touch $@
 
+# The peers of the benchmarks; LIBLINEAR is built from source, so this alone needs a C++ compiler.
 $(VENV)/.bench: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	touch $@
