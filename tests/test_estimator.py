@@ -10,7 +10,7 @@ from problems import noisy
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dotadd
-from dotadd import DataError, DotaddError, LinearSVM, NotConvergedWarning
+from dotadd import DataError, DotaddError, LinearSVM, NotConvergedWarning, Spectrum
 from dotadd.solvers.result import Reason, Result
 
 EXPECTED_FAILURES = dict.fromkeys(
@@ -70,7 +70,31 @@ def test_several_classes_are_each_against_the_rest():
     assert svm.score(X, y) > 0.8
 
 
-def test_string_maps_expand_each_block_once_for_all_classes():
+def test_each_block_is_expanded_once_for_all_classes():
+    class Counting(Spectrum):
+        def fill(self, batch, rows, block):
+            nonlocal filled
+            filled += len(rows)
+            super().fill(batch, rows, block)
+
+    rng = np.random.default_rng(0)
+    texts, y = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(90)], np.arange(90) % 9
+    filled = 0
+    with pytest.warns(NotConvergedWarning):
+        LinearSVM(Counting(3), max_passes=3, tol=1e-9).fit(texts, y)
+    # lengths, three passes, all margins, and the sum of the support vectors: not that for each of nine classes
+    assert filled <= 6 * len(texts)
+
+
+def test_an_index_twice_in_a_row_counts_with_the_sum_of_its_values():
+    X, y = noisy(n=100)
+    whole = sp.csr_matrix(X)
+    halves = sp.csr_matrix((np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr), whole.shape)
+    one, other = (LinearSVM(random_state=0, dtype="float64").fit(rows, y) for rows in (whole, halves))
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+
+
+def test_classes_of_strings_solved_together_equal_those_solved_alone():
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(120)]
     y = np.arange(120) % 3

@@ -53,7 +53,7 @@ class Watch:
 
             text = TextColumn("{task.description}", markup=False)
             self.bar = Bar(BarColumn(24), text, console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task(f"reading {self.title}", total=None)
+            self.task = self.bar.add_task(f"{self.title}: reading, first pass", total=None)
             self.bar.start()
         return self
 
