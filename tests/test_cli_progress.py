@@ -23,7 +23,15 @@ def test_time_left_is_exact_for_a_gap_that_falls_by_a_constant_factor():
 
 
 @pytest.mark.parametrize(
-    "points", [[], [(1.0, 0.5)], [(1.0, 0.5), (2.0, 0.6)], [(1.0, 0.5), (1.0, 0.4)], [(1.0, math.nan), (2.0, 0.1)]]
+    "points",
+    [
+        [],
+        [(1.0, 0.5)],
+        [(1.0, 0.5), (2.0, 0.6)],
+        [(1.0, 0.5), (1.0, 0.4)],
+        [(1.0, math.nan), (2.0, 0.1)],
+        [(1.0, 0.99), (2.0, 0.98)],
+    ],
 )
 def test_time_left_is_unknown_without_a_falling_trend(points):
     assert seconds_left(points, 1e-3) is None
@@ -96,7 +104,7 @@ def test_a_terminal_gets_a_bar(monkeypatch):
         w(after(1, 0.5), 0, 1)
         w.bar.refresh()
     shown = sys.stderr.getvalue()
-    assert "reading [b]x" in shown
+    assert "[b]x: reading" in shown
     assert "pass 1" in shown
 
 

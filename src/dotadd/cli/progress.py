@@ -20,8 +20,11 @@ TREND = 10  # passes that the estimate of the time left looks back on
 def seconds_left(points: list[tuple[float, float]], tol: float) -> float | None:
     """When the gap will reach the tolerance if its logarithm goes on falling as it did; None if it does not fall.
 
-    `points` are (seconds, gap). The slope is the least-squares line through the latest of them.
+    `points` are (seconds, gap). The slope is the least-squares line through the latest of them. While the gap is near 1
+    its logarithm hardly moves, however fast the solver is, so nothing is said before it has halved.
     """
+    if not points or points[-1][1] > 0.5:
+        return None
     points = [(at, math.log(gap)) for at, gap in points[-TREND:] if gap > 0 and math.isfinite(gap)]
     if len(points) < 2 or tol <= 0:
         return None
