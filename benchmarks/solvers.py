@@ -2,7 +2,7 @@
 
 Hinge loss, C = 1, a regularised intercept, one against the rest where there are more than two classes. Each program
 is run at tighter and tighter tolerances until its answer is within 0.1 % of the best objective known; the time is that
-of the loosest tolerance that gets there, best of several runs, without reading the data and without compiling.
+of the loosest tolerance that gets there, best of several runs taken in turn, without reading the data or compiling.
 dotadd's time includes the proof, its duality gap recomputed from scratch; the others do not compute one.
 
     python -m benchmarks.solvers [--tiny] [--repeat N] [name ...]
@@ -97,19 +97,18 @@ def scikit_learn(X: sp.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[flo
     return run
 
 
-def time_to_objective(
+def loosest(
     run: Callable[[float], tuple[float, Weights]],
     settings: list[float],
     judge: Callable[[Weights], float],
     best: float,
-    repeat: int,
 ) -> Timed | None:
-    """The loosest setting whose answer is good enough, and its best time; None if none is."""
+    """The loosest setting whose answer is good enough; None if none is."""
     for setting in settings:
         seconds, weights = run(setting)
         excess = judge(weights) / best - 1.0
         if excess <= WITHIN:
-            return Timed(min([seconds, *(run(setting)[0] for _ in range(repeat - 1))]), setting, excess)
+            return Timed(seconds, setting, excess)
     return None
 
 
@@ -126,14 +125,17 @@ def measure(names: list[str], *, tiny: bool = False, repeat: int = 5) -> Iterato
         def judge(weights: Weights, X: sp.csr_matrix = X, y: np.ndarray = y) -> float:
             return objective(X, y, weights)
 
-        times: dict[str, Timed | None] = {}
-        for program, run, settings in (
-            ("dotadd", ours(X, y), TOLERANCES),
-            ("LIBLINEAR", liblinear(X, y), EPSILONS),
-            ("scikit-learn", scikit_learn(X, y), EPSILONS),
-        ):
-            if run is not None:
-                times[program] = time_to_objective(run, settings, judge, best, repeat)
+        programs = {"dotadd": ours(X, y), "LIBLINEAR": liblinear(X, y), "scikit-learn": scikit_learn(X, y)}
+        runs = {program: run for program, run in programs.items() if run is not None}
+        times = {
+            program: loosest(run, TOLERANCES if program == "dotadd" else EPSILONS, judge, best)
+            for program, run in runs.items()
+        }
+        for _ in range(repeat - 1):  # in turn, so that a slow moment of the machine is shared by all
+            for program, run in runs.items():
+                timed = times[program]
+                if timed is not None:
+                    times[program] = timed._replace(seconds=min(timed.seconds, run(timed.setting)[0]))
         yield name, times
 
 

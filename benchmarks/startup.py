@@ -33,7 +33,7 @@ def command(*arguments: str) -> float:
     return perf_counter() - began
 
 
-def report(*, tiny: bool = False, repeat: int = 5) -> str:
+def report(*, tiny: bool = False, repeat: int = 15) -> str:
     """The table, in Markdown."""
     repeat = 1 if tiny else repeat
     with tempfile.TemporaryDirectory() as folder:
@@ -52,6 +52,6 @@ def report(*, tiny: bool = False, repeat: int = 5) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true")
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=15)
     arguments = parser.parse_args()
     print(report(tiny=arguments.tiny, repeat=arguments.repeat))

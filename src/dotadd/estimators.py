@@ -274,6 +274,7 @@ class LinearSVM(Estimator):
         advice = {
             Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
             Reason.MAX_TIME: "raise max_time or tol",
+            Reason.PRECISION: 'raise tol, or use dtype="float64"',
         }.get(worst.reason, "fit again with start=result_ to go on")
         warnings.warn(
             f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "

@@ -162,6 +162,9 @@ def dcd(
     try:
         _measure(problem, unfinished, seconds)
         _prove(problem, states, seconds)
+        for state in states:
+            if state.reason is Reason.CONVERGED and state.gap > settings.tol:
+                state.reason = Reason.PRECISION
     except KeyboardInterrupt:  # a second one: leave without the proof
         for state in states:
             state.primal = state.dual = state.gap = np.nan

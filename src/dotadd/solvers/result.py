@@ -14,6 +14,7 @@ class Reason(Enum):
 
     CONVERGED = "the relative duality gap is within the tolerance"
     STALLED = "the objective no longer improves by more than the tolerance"
+    PRECISION = "rounding of the weights keeps the relative duality gap above the tolerance"
     MAX_PASSES = "the limit on passes was reached"
     MAX_TIME = "the time limit was reached"
     INTERRUPTED = "training was interrupted"
