@@ -36,7 +36,7 @@ def test_the_reading_benchmark_runs():
 def test_the_startup_benchmark_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
     rows = startup.report(tiny=True).splitlines()[2:]
-    assert len(rows) == 4
+    assert len(rows) == 5
     assert all(np.isfinite(float(row.split("|")[2])) for row in rows)
 
 
