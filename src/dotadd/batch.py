@@ -7,6 +7,7 @@ rows, how to join with others, and how to become an Arrow array and come back wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -193,6 +194,11 @@ class DenseRows(Batch):
     @property
     def n_features(self) -> int:
         return self.values.shape[1]
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Where each row begins in the values written one after the other; made once, as maps ask for each block."""
+        return np.arange(len(self) + 1, dtype=np.int64) * self.n_features
 
     @property
     def nbytes(self) -> int:

@@ -63,8 +63,7 @@ def vectors(batch: Batch) -> Block:
     if isinstance(batch, SparseRows):
         return blocks.view(batch.offsets, batch.indices, batch.values, distinct=batch.distinct)
     assert isinstance(batch, DenseRows)
-    offsets = np.arange(len(batch) + 1, dtype=np.int64) * batch.n_features
-    return blocks.view(offsets, None, batch.values.reshape(-1), distinct=True)
+    return blocks.view(batch.offsets, None, batch.values.reshape(-1), distinct=True)
 
 
 def row_lengths(batch: Batch) -> int | np.ndarray:

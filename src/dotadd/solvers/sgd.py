@@ -27,9 +27,9 @@ from time import perf_counter
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.block import row_add, row_dot
+from dotadd.block import row_add, row_dot, squared_length
 from dotadd.losses import dual_step, total_loss, value
-from dotadd.solvers.problem import Intercept, Problem, squared_length
+from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
 
@@ -138,8 +138,8 @@ def _pass(
     seconds: dict[str, float],
 ) -> None:
     """One pass over these rows in this order; all problems work on a block while it is there."""
-    total = float(problem.cost.sum())
-    average_after = len(problem.cost) if average else np.iinfo(np.int64).max
+    total, weighted = float(problem.cost.sum()), np.count_nonzero(problem.cost)
+    average_after = weighted if average else np.iinfo(np.int64).max
     mark = perf_counter()
     for block, at, some in problem.examples.blocks(rows):
         expanded = perf_counter()
@@ -148,7 +148,7 @@ def _pass(
             _descend(
                 block.start, block.end, block.indices, block.values, at, some,
                 problem.signs[state.k], problem.cost, norms, int(problem.loss),
-                np.count_nonzero(problem.cost) / total, 1.0 / total, eta_0, average_after,
+                weighted / total, 1.0 / total, eta_0, average_after,
                 rate, problem.intercept is Intercept.REGULARIZED,
                 state.v, state.a, state.numbers,
             )  # fmt: skip
