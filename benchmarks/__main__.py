@@ -30,7 +30,8 @@ def page(*, tiny: bool = False) -> str:
         ("Starting", startup.__doc__, lambda: startup.report(tiny=tiny)),
         ("Memory", memory.__doc__, lambda: memory.report(tiny=tiny)),
     ]
-    parts = ["# Benchmarks\n\nMade by `make bench`, all programs in the same run. " + machine() + "\n"]
+    how = "Made by `make bench`; a section alone by the command under it. All programs of a section run in one go."
+    parts = [f"# Benchmarks\n\n{how} {machine()}\n"]
     for title, about, run in sections:
         sys.stderr.write(f"{title} ...\n")
         paragraphs = (about or "").strip().split("\n\n")

@@ -168,3 +168,12 @@ def squared_norms(start, end, indices, values, at, distinct, out):
             keys[:] = np.uint64(0)
             sums[:] = 0.0
         out[j] = total
+
+
+@kernel
+def squared_length(w):
+    """|w|^2 in float64, without a float64 copy of w."""
+    total = 0.0
+    for k in range(np.uint64(len(w))):
+        total += np.float64(w[k]) * np.float64(w[k])
+    return total

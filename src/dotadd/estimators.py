@@ -137,7 +137,7 @@ class LinearSVM(Estimator):
             on_progress(progress, k, len(signs))
 
         settings = Settings(self.tol, self.max_passes, self.max_time, self._seed(), tell if on_progress else None)
-        solver, why = choose_solver(self.solver, problem)
+        solver, why = choose_solver(self.solver)
         earlier = [start] if isinstance(start, Result) else start
         results = SOLVERS[solver](problem, settings, earlier)
         self._keep(phi, shape, classes, results, len(data), solver, why)

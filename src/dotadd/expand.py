@@ -28,7 +28,7 @@ class Picked(NamedTuple):
 
 
 class Expansion:
-    """phi over one batch in memory. Not shared between threads: each takes a `copy` with a scratch of its own."""
+    """phi over one batch in memory. Not shared between threads: each makes its own."""
 
     def __init__(self, phi: FeatureMap, batch: Batch, *, dtype: type = np.float32) -> None:
         self.phi, self.batch, self.dtype = phi, batch, dtype
@@ -50,10 +50,6 @@ class Expansion:
     def in_memory(self) -> bool:
         """Whether blocks are views of rows in memory, which cost nothing to hand out, but are not yet in the cache."""
         return self._view is not None
-
-    def copy(self) -> Expansion:
-        """The same rows with a scratch of its own, for another thread."""
-        return Expansion(self.phi, self.batch, dtype=self.dtype)
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Picked]:
         """The rows in this order (all of them, first to last, by default), a block at a time.

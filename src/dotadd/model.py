@@ -126,7 +126,7 @@ class Model:
             "dtype": str(self.w.dtype),
             "intercept": self.intercept.tolist(),
             "nonzeros": [int(np.count_nonzero(row)) for row in self.w],
-            "norm": [_norm(row) for row in self.w],
+            "norm": [math.sqrt(blocks.squared_length(plain(row))) for row in self.w],
             "training": self.training,
             "written": self.written,
             "largest": [_largest(row, largest) for row in self.w],
@@ -134,13 +134,13 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; it appears whole or not at all."""
-        from importlib.metadata import version
-
         from safetensors.numpy import save_file
+
+        from dotadd._version import __version__
 
         header = {
             "format": FORMAT,
-            "version": version("dotadd"),
+            "version": __version__,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "features": repr(self.phi),
             "shape": self.shape.to_dict(),
@@ -246,11 +246,6 @@ def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:
     values = None if batch.values is None else batch.values[span][known]
     offsets = before[batch.offsets - batch.offsets[0]]
     return SparseRows(offsets, batch.indices[span][known], values, stop, distinct=batch.distinct)
-
-
-def _norm(row: np.ndarray, step: int = 1 << 20) -> float:
-    parts = (row[first : first + step].astype(np.float64) for first in range(0, len(row), step))
-    return math.sqrt(sum(float(part @ part) for part in parts))
 
 
 def _largest(row: np.ndarray, count: int) -> list[tuple[int, float]]:

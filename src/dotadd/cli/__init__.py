@@ -31,9 +31,9 @@ Each command has its own --help. DOTADD_DEBUG=1 shows where an error came from.
 
 
 def _version() -> str:
-    from importlib.metadata import version
+    from dotadd._version import __version__
 
-    return f"dotadd {version('dotadd')}"
+    return f"dotadd {__version__}"
 
 
 app = App(

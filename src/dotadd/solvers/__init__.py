@@ -37,7 +37,7 @@ def _sgd(schedule: str) -> Solver:
 SOLVERS: dict[str, Solver] = {"dcd": _dcd, "sgd": _sgd("calibrated"), "pegasos": _sgd("pegasos")}
 
 
-def choose_solver(name: str, problem: Problem) -> tuple[str, str]:
+def choose_solver(name: str) -> tuple[str, str]:
     """The solver to use, and why."""
     if name != "auto":
         return name, "asked for"

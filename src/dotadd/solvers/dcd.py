@@ -31,9 +31,9 @@ from time import perf_counter
 import numpy as np
 
 from dotadd._jit import kernel, prefetch
-from dotadd.block import row_add, row_dot
+from dotadd.block import row_add, row_dot, squared_length
 from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, total_dual_term, value
-from dotadd.solvers.problem import Intercept, Problem, squared_length
+from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
 

@@ -96,7 +96,7 @@ class Problem:
 
     def primal(self, w: np.ndarray, intercept: float, output: np.ndarray, k: int) -> float:
         """P(w, b) of binary problem k, given the outputs of w."""
-        penalty = 0.5 * squared_length(w)
+        penalty = 0.5 * blocks.squared_length(w)
         if self.intercept is Intercept.REGULARIZED:
             penalty += 0.5 * intercept**2
         return penalty + total_loss(self.loss, self.signs[k] * (output + intercept), self.cost)
@@ -110,19 +110,6 @@ class Problem:
         margins = self.signs[k] * (output + intercept)
         losses, terms = total_loss(self.loss, margins, self.cost), total_dual_term(self.loss, alpha, self.cost)
         return losses - terms + float(alpha @ margins)
-
-
-def squared_length(w: np.ndarray) -> float:
-    """|w|^2 in float64, without a float64 copy of w."""
-    return _squared_length(w)
-
-
-@kernel
-def _squared_length(w):
-    total = 0.0
-    for k in range(np.uint64(len(w))):
-        total += np.float64(w[k]) * np.float64(w[k])
-    return total
 
 
 @kernel

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dotadd._version import __version__
 from dotadd.atomic import replacing
 from dotadd.batch import Batch, SparseRows, Strings
 from dotadd.errors import DataError
@@ -126,7 +126,7 @@ def _schema(chunk: Chunk, form: _Form) -> pa.Schema:
         fields.append(pa.field("label", _label_type(chunk.y), nullable=False))
     if chunk.weight is not None:
         fields.append(pa.field("weight", pa.float64(), nullable=False))
-    return pa.schema(fields, metadata={"dotadd": version("dotadd"), "kind": chunk.batch.kind})
+    return pa.schema(fields, metadata={"dotadd": __version__, "kind": chunk.batch.kind})
 
 
 def _label_type(y: np.ndarray) -> pa.DataType:
