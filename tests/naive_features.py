@@ -90,6 +90,65 @@ def weighted_degree_kernel(z: str, other: str, betas: list[float]) -> float:
     return total
 
 
+def shifted_kernel(z: str, other: str, betas: list[float], shift: int) -> float:
+    """sum_d beta_d sum_i sum_s delta_s (I(u_{d,i+s}(z) = u_{d,i}(z')) + I(u_{d,i}(z) = u_{d,i+s}(z')))"""
+
+    def equal(d: int, i: int, j: int) -> bool:
+        return i + d <= len(z) and j + d <= len(other) and z[i : i + d] == other[j : j + d]
+
+    total = 0.0
+    for d, beta in enumerate(betas, 1):
+        for i in range(max(len(z), len(other))):
+            for s in range(shift + 1):
+                total += beta / (2 * (s + 1)) * (equal(d, i + s, i) + equal(d, i, i + s))
+    return total
+
+
+def reverse_complement(z: str) -> str:
+    return z[::-1].translate(str.maketrans("ACGT", "TGCA"))
+
+
+def folded(u: str) -> str:
+    """The first in the alphabet of a k-mer and its reverse complement."""
+    return min(u, reverse_complement(u))
+
+
+def gappy(z: str, k: int, gaps: int, decay: float, letters: str) -> dict[str, float]:
+    """Every choice of k letters, neighbours or not, that lie within k + gaps letters of the alphabet."""
+    phi: Counter[str] = Counter()
+    for first in range(len(z)):
+        for rest in itertools.combinations(range(first + 1, min(first + k + gaps, len(z))), k - 1):
+            at = (first, *rest)
+            if set(z[first : at[-1] + 1]) <= set(letters):
+                phi["".join(z[i] for i in at)] += decay ** (at[-1] - first + 1 - k)
+    return dict(phi)
+
+
+def distance(u: str, v: str) -> int:
+    return sum(a != b for a, b in zip(u, v, strict=True))
+
+
+def mismatch(z: str, k: int, mismatches: int, letters: str) -> dict[str, float]:
+    """For every k-mer how many k-mers of z are within this distance of it."""
+    found = [u for _, u in kmers(z, k) if set(u) <= set(letters)]
+    every = ("".join(v) for v in itertools.product(letters, repeat=k))
+    counts = {v: float(sum(distance(u, v) <= mismatches for u in found)) for v in every}
+    return {v: count for v, count in counts.items() if count}
+
+
+def fold(phi: dict[str, float]) -> dict[str, float]:
+    """The features of k-mers and of their reverse complements added up."""
+    sums: Counter[str] = Counter()
+    for u, value in phi.items():
+        sums[folded(u)] += value
+    return dict(sums)
+
+
+def numbered(phi: dict[str, float], letters: str) -> dict[int, float]:
+    """Features of k-mers under the numbers of the k-mers."""
+    return {number(u, letters): value for u, value in phi.items()}
+
+
 def polynomial(z: np.ndarray, degree: int, coef0: float) -> dict[tuple[int, ...], float]:
     """Each product of `degree` coordinates, over all orders of writing it; the constant is coordinate 0."""
     z = np.r_[math.sqrt(coef0), z]
@@ -111,3 +170,9 @@ def ngrams(text: bytes, shortest: int, longest: int) -> dict[bytes, float]:
 
 def words(text: bytes) -> dict[bytes, float]:
     return dict(Counter(re.findall(rb"[A-Za-z0-9_\x80-\xff]+", text)))
+
+
+def word_ngrams(text: bytes, shortest: int, longest: int) -> dict[tuple[bytes, ...], float]:
+    found = re.findall(rb"[A-Za-z0-9_\x80-\xff]+", text)
+    lengths = range(shortest, longest + 1)
+    return dict(Counter(tuple(found[i : i + n]) for n in lengths for i in range(len(found) - n + 1)))

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import datasets, memory, reading, solvers, startup  # noqa: E402
+from benchmarks import datasets, forms, memory, reading, solvers, startup  # noqa: E402
 from dotadd import LinearSVM  # noqa: E402
 
 
@@ -27,6 +27,13 @@ def test_every_program_reaches_the_same_objective():
         for program, timed in times.items():
             assert timed is not None, f"{program} does not get there on {name}"
             assert -1e-3 <= timed.excess <= solvers.WITHIN
+
+
+def test_the_benchmark_of_forms_runs():
+    rows = [row.split("|") for row in forms.report(tiny=True).splitlines() if row.startswith("| ")]
+    measured = [row for row in rows if row[1].strip() != "form" and row[7].strip()]
+    assert len(measured) == 2 * len(forms.FORMS) - 1, "all but a dense w of degree 20"
+    assert all(float(row[7]) > 0 and float(row[8]) > 0 for row in measured)
 
 
 def test_the_reading_benchmark_runs():

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from problems import INTERCEPTS, LOSSES, noisy, problem
 
-from dotadd.solvers import problem as module
+from dotadd import expand
+from dotadd.expand import Expansion
 from dotadd.solvers.dcd import best_intercept, dcd
-from dotadd.solvers.problem import Problem
 from dotadd.solvers.result import Reason
 from dotadd.solvers.settings import Settings
 
@@ -179,7 +179,7 @@ def test_what_w_differs_from_its_support_vectors_counts_in_the_gap(monkeypatch):
     X, y = noisy(n=200)
     true = dcd(problem(X, y), Settings(tol=1e-3))[0]
     drifted = 0.02 * true.primal
-    monkeypatch.setattr(Problem, "distances", lambda self, coefficients, ws: [2.0 * drifted])
+    monkeypatch.setattr(Expansion, "squared_distances", lambda self, coefficients, ws: [2.0 * drifted])
     result = dcd(problem(X, y), Settings(tol=1e-3))[0]
     assert result.gap == pytest.approx(true.gap + 0.02)
     assert result.reason is Reason.PRECISION
@@ -192,5 +192,5 @@ def test_distances_are_those_of_the_sum_built_by_hand_however_the_slots_are_cut(
     coefficients, ws = list(rng.normal(size=(2, 80))), list(rng.normal(size=(2, X.shape[1])))
     expected = [((w - c @ X) ** 2).sum() for c, w in zip(coefficients, ws, strict=True)]
     for nbytes in (1 << 20, 3 * 8 * 2):  # all slots at once; three at a time
-        monkeypatch.setattr(module, "EXACT_BYTES", nbytes)
-        np.testing.assert_allclose(p.distances(coefficients, ws), expected, rtol=1e-12)
+        monkeypatch.setattr(expand, "EXACT_BYTES", nbytes)
+        np.testing.assert_allclose(p.examples.squared_distances(coefficients, ws), expected, rtol=1e-12)

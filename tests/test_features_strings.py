@@ -9,6 +9,7 @@ import pytest
 from dotadd.batch import Strings
 from dotadd.checks import check_feature_map, materialize
 from dotadd.errors import FeatureError
+from dotadd.expand import Expansion
 from dotadd.features import Shape, Spectrum, WeightedDegree, WeightedSpectrum
 
 DNA = "ACGT"
@@ -79,18 +80,20 @@ def test_hashed_weighted_degree_without_collisions_is_the_kernel(letters, alphab
 
 
 def test_hashed_weighted_degree_keeps_each_position_and_order_in_its_own_tables():
-    """Counted orders have one table each; the hashed ones share a pair of neighbouring tables two by two."""
-    degree, bits, length = 8, 4, 12
+    """Counted orders have one table each; the hashed ones share theirs, four, then two, then one of them."""
+    degree, bits, length = 9, 4, 12
     matrix = materialize(
         WeightedDegree(degree, weights=[4.0**d for d in range(degree)]).hashed(bits),
         Strings.from_list(random_strings(DNA, [length] * 40)),
     )
     order = np.rint(np.log2(matrix.data)).astype(int) + 1
     position, table = np.divmod(matrix.indices >> bits, degree)
-    assert set(zip(position, order, strict=True)) == {(p, d) for d in range(1, 9) for p in range(length - d + 1)}
+    assert set(zip(position, order, strict=True)) == {(p, d) for d in range(1, 10) for p in range(length - d + 1)}
     counted = order <= 2  # 4**2 <= 2**4
     assert (table[counted] == order[counted] - 1).all()
-    assert (table[~counted] // 2 == (order[~counted] - 1) // 2).all()
+    group = np.array([0, 0, 0, 3, 3, 3, 3, 7, 7, 9])  # the shortest order that shares tables with each
+    table_of = np.array([group[d] for d in range(1, 10)])
+    assert (table_of[table[~counted]] == group[order[~counted]]).all()
 
 
 @pytest.mark.parametrize("phi", [Spectrum(12).hashed(16), WeightedSpectrum(12, weights=[0] * 11 + [1]).hashed(16)])
@@ -103,28 +106,28 @@ def test_hash_spreads_kmers_as_evenly_as_chance(phi):
     assert used == pytest.approx(1 - np.exp(-1), abs=0.01)  # what throwing n balls into n bins leaves
 
 
-@pytest.mark.parametrize("order", [7, 8, 9])
+@pytest.mark.parametrize("order", [7, 8, 9, 10, 11])
 def test_hash_tables_spread_each_order_as_evenly_as_chance(order):
-    """Both orders of a pair, and the last one, which has no partner."""
+    """The four orders of a group, and the last one, which is alone."""
     bits, n = 12, 2**12
     letters = np.random.default_rng(2).integers(0, 4, (n, order))
     strings = Strings(np.frombuffer(DNA.encode(), np.uint8)[letters.ravel()], width=order)
-    phi = WeightedDegree(9, weights=[float(d == order) for d in range(1, 10)]).hashed(bits)
+    phi = WeightedDegree(11, weights=[float(d == order) for d in range(1, 12)]).hashed(bits)
     slots = materialize(phi, strings).indices
     different = len(np.unique(letters, axis=0))
     assert len(np.unique(slots)) / 2**bits == pytest.approx(1 - np.exp(-different / 2**bits), abs=0.02)
 
 
-def test_continuations_of_a_kmer_never_share_a_slot():
-    """The four 8-mers that go on from one 7-mer lie in one group beside it."""
-    strings = [prefix + letter for prefix in random_strings(DNA, [7] * 30) for letter in DNA]
-    phi = WeightedDegree(9, weights=[0] * 6 + [1, 4, 0]).hashed(12)
-    matrix = materialize(phi, Strings.from_list(strings))
-    sevens = matrix.indices[np.isclose(matrix.data, 1) & (matrix.indices < 9 << 12)].reshape(-1, 4)
-    eights = matrix.indices[np.isclose(matrix.data, 2)].reshape(-1, 4)
-    assert (sevens == sevens[:, :1]).all()
-    assert all(len(set(four)) == 4 for four in eights.tolist())
-    assert (eights // 8 == sevens // 8).all()
+def test_a_kmer_and_its_continuations_lie_on_one_cache_line():
+    """7-mers and what comes of them up to 10-mers share a line of 16 slots; the four 8-mers of a 7-mer never a slot."""
+    strings = [prefix + a + b + c for prefix in random_strings(DNA, [7] * 20) for a in DNA for b in "AC" for c in "GT"]
+    phi = WeightedDegree(10, weights=[0] * 6 + [1, 4, 16, 64]).hashed(12)
+    matrix = materialize(phi, Strings.from_list(strings)).tocsr()[:, : 10 << 12]  # what begins at the first letter
+    order = np.rint(np.log2(matrix.data)).astype(int) + 7
+    slots = {k: matrix.indices[order == k].reshape(20, 4, 4) for k in (7, 8, 9, 10)}
+    assert all((some // 16 == slots[7][:, :1, :1] // 16).all() for some in slots.values())
+    assert (slots[7] == slots[7][:, :1, :1]).all()
+    assert all(len(set(eights[:, 0])) == 4 for eights in slots[8])
 
 
 def test_dimensions_are_those_of_the_paper():
@@ -234,13 +237,20 @@ def test_string_maps_keep_the_contract(phi):
     check_feature_map(phi, Strings(np.frombuffer("".join(random_strings(DNA, [9] * 4)).encode(), np.uint8), width=9))
 
 
-def test_spaces_that_fit_no_memory_are_refused_with_advice():
+def test_spaces_too_large_for_numbers_are_refused_before_any_work():
     strings = Strings.from_list(["ACGT"])
-    for phi in (Spectrum(21), WeightedSpectrum(21), WeightedDegree(20, length=4), Spectrum(10, alphabet="bytes")):
+    for phi in (Spectrum(32), WeightedSpectrum(32), WeightedDegree(31, length=4)):
         with pytest.raises(FeatureError, match=r"use \.hashed\(bits\)"):
             phi.resolve(Shape.of(strings))
         with pytest.raises(FeatureError, match=r"use \.hashed\(bits\)"):
             phi.bound(strings)
+
+
+def test_spaces_that_fit_no_memory_are_refused_with_advice():
+    strings = Strings.from_list(["ACGT"])
+    for phi in (Spectrum(21), WeightedSpectrum(21), WeightedDegree(20, length=4), Spectrum(7, alphabet="bytes")):
+        with pytest.raises(FeatureError, match=r'use \.hashed\(bits\), or \.indexed\("hash_table"\)'):
+            Expansion(phi.resolve(Shape.of(strings)), strings)
         assert phi.hashed(12).resolve(Shape.of(strings)).dim <= 2**20
 
 

@@ -12,6 +12,7 @@ from dotadd.batch import DenseRows, Images, SparseRows
 from dotadd.checks import check_feature_map, materialize
 from dotadd.errors import FeatureError
 from dotadd.features import Hashed, Linear, Polynomial, Shape, Spectrum
+from dotadd.features.base import require_room
 
 
 def dense(rows: int = 6, columns: int = 7, seed: int = 0) -> np.ndarray:
@@ -110,7 +111,7 @@ def test_polynomial_of_binary_rows_takes_every_value_for_one():
 def test_polynomial_too_large_for_memory_is_refused_with_advice():
     shape = Shape("sparse rows", n_features=2_000_000)
     with pytest.raises(FeatureError, match=r"use \.hashed\(bits\)"):
-        Polynomial(2).resolve(shape)
+        require_room(Polynomial(2).resolve(shape))
     assert Polynomial(3).hashed(20).resolve(shape).dim == 2**20
 
 

@@ -22,7 +22,7 @@ def test_lazy_scaling_and_averaging_equal_the_plain_steps(intercept):
     p = problem(X, y, cost=cost, intercept=intercept)
     state = _State(p, 0)
     rate = 0.0 if intercept == "none" else 0.4
-    norms = p.norms() + rate
+    norms = p.examples.squared_norms() + rate
     rng = np.random.default_rng(1)
     orders = [rng.permutation(50).astype(np.int32) for _ in range(3)]
     for order in orders:

@@ -18,19 +18,27 @@ if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM as LinearSVM
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.expression import parse as parse
+    from dotadd.features.gappy import GappySpectrum as GappySpectrum
     from dotadd.features.hashing import Hashed as Hashed
     from dotadd.features.linear import Linear as Linear
+    from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.shifted import WeightedDegreeShift as WeightedDegreeShift
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
     from dotadd.features.text import BagOfWords as BagOfWords
     from dotadd.features.text import NGrams as NGrams
+    from dotadd.features.text import WordNGrams as WordNGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
     from dotadd.model import Model as Model
     from dotadd.model import load as load
+    from dotadd.naming import strongest_features as strongest_features
+    from dotadd.poim import letter_chances as letter_chances
+    from dotadd.poim import oligomer_importance as oligomer_importance
     from dotadd.sources import open as open
     from dotadd.sources.convert import convert as convert
+    from dotadd.sources.windows import Windows as Windows
 
 __all__, __getattr__ = lazy(
     __name__,
@@ -48,15 +56,21 @@ __all__, __getattr__ = lazy(
         ".estimators": ["LinearSVM"],
         ".features.base": ["FeatureMap"],
         ".features.expression": ["parse"],
+        ".features.gappy": ["GappySpectrum"],
         ".features.hashing": ["Hashed"],
         ".features.linear": ["Linear"],
+        ".features.mismatch": ["MismatchSpectrum"],
         ".features.polynomial": ["Polynomial"],
+        ".features.shifted": ["WeightedDegreeShift"],
         ".features.spectrum": ["Spectrum", "WeightedSpectrum"],
         ".features.stack": ["Stack"],
-        ".features.text": ["BagOfWords", "NGrams"],
+        ".features.text": ["BagOfWords", "NGrams", "WordNGrams"],
         ".features.weighted_degree": ["WeightedDegree"],
         ".model": ["Model", "load"],
+        ".naming": ["strongest_features"],
+        ".poim": ["letter_chances", "oligomer_importance"],
         ".sources": ["open"],
         ".sources.convert": ["convert"],
+        ".sources.windows": ["Windows"],
     },
 )

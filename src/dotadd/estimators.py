@@ -17,7 +17,7 @@ from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
 from dotadd.losses import Loss
-from dotadd.model import Model, thread_count, usable_rows
+from dotadd.model import Model, usable_rows
 from dotadd.protocol import Estimator
 from dotadd.solvers import SOLVERS, choose_solver
 from dotadd.solvers.problem import Intercept, Problem
@@ -25,6 +25,7 @@ from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk
+from dotadd.threads import thread_count
 
 OnProgress = Callable[[Progress, int, int], None]
 
@@ -124,12 +125,13 @@ class LinearSVM(Estimator):
         shape = Shape.of(data.batch)
         phi = self._resolved(data, shape)
         data = usable_rows(data, phi, source)
+        phi = phi.learn(data.batch)
         assert data.y is not None
         classes, codes = _classes(data)
         cost = self._costs(data, classes, codes)
         targets = range(len(classes)) if len(classes) > 2 else [1]
         signs = [np.where(codes == k, 1, -1).astype(np.int8) for k in targets]
-        examples = Expansion(phi, data.batch, dtype=np.dtype(self.dtype).type)
+        examples = Expansion(phi, data.batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
         problem = Problem(examples, signs, cost, Loss.named(self.loss), Intercept(self.intercept))
 
         def tell(progress: Progress, k: int) -> None:

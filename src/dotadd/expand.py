@@ -1,43 +1,37 @@
-"""Expansion: phi over a batch, handed out block by block in any order of rows.
+"""Expansion: phi over a batch. The narrow waist between maps and solvers.
 
-This is the narrow waist: a solver, a prediction and a gap all read examples through `blocks`, and none of them knows
-whether a block is a scratch just filled by a feature map or a view of rows that lay in memory anyway.
+Solvers that take examples one by one read `blocks`, in any order of rows; none of them knows whether a block is a
+scratch just filled by a feature map or a view of rows that lay in memory anyway. What is asked of many examples at once
+while w stands still, `dot` and `add`, runs on all threads, and maps may bring an order of touching w of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from dotadd import block as blocks
+from dotadd._jit import kernel
 from dotadd.batch import Batch
-from dotadd.block import Block
-from dotadd.features.base import FeatureMap
+from dotadd.features.base import FeatureMap, require_room, squared_norms_of_all
+from dotadd.features.filling import Filling, Picked
+from dotadd.features.part import Part
+from dotadd.threads import for_each, over_rows
 
-SCRATCH_BYTES = 1 << 19  # a usual L2 cache; a half and twice of it measured slower by a fifth and more
-CALL_NONZEROS = 1 << 22  # what one kernel call may do, so that Ctrl-C, progress and time limits are answered in time
+__all__ = ["Expansion", "Picked"]
 
-
-class Picked(NamedTuple):
-    """Some rows of a block: row at[j] of the block is example rows[j]."""
-
-    block: Block
-    at: np.ndarray
-    rows: np.ndarray
+EXACT_BYTES = 256 << 20  # of sums in float64 at a time
 
 
 class Expansion:
-    """phi over one batch in memory. Not shared between threads: each makes its own."""
+    """phi over one batch in memory. `blocks` is not shared between threads; `dot` and `add` use `threads` of them."""
 
-    def __init__(self, phi: FeatureMap, batch: Batch, *, dtype: type = np.float32) -> None:
-        self.phi, self.batch, self.dtype = phi, batch, dtype
-        self._view = phi.view(batch)
-        if self._view is not None:
-            self._mean = max(1.0, float(self._view.end[-1] - self._view.start[0]) / len(batch)) if len(batch) else 1.0
-            return
-        self._bound = phi.bound(batch)
-        self._itemsize = np.dtype(dtype).itemsize + (4 if phi.dim <= 2**32 else 8)
+    def __init__(self, phi: FeatureMap, batch: Batch, *, dtype: type = np.float32, threads: int = 1) -> None:
+        require_room(phi)
+        self.batch, self.dtype, self.threads = batch, dtype, threads
+        self.phi = phi.prepared(batch, threads)
+        self._filling = Filling(self.phi, batch, dtype)
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -49,46 +43,117 @@ class Expansion:
     @property
     def in_memory(self) -> bool:
         """Whether blocks are views of rows in memory, which cost nothing to hand out, but are not yet in the cache."""
-        return self._view is not None
+        return self._filling.view is not None
 
-    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Picked]:
+    @property
+    def bulk(self) -> bool:
+        """Whether `dot` of many rows is much faster than visiting them one by one."""
+        return self.phi.bulk
+
+    def blocks(self, rows: np.ndarray | None = None, *, ahead: bool = False) -> Iterator[Picked]:
         """The rows in this order (all of them, first to last, by default), a block at a time.
 
-        A block is valid until the next one is asked for.
+        A block is valid until the next one is asked for. With `ahead`, the next one is filled meanwhile, if there is
+        more than one thread.
         """
-        if rows is None:
-            rows = np.arange(len(self.batch), dtype=np.int64)
-        if self._view is not None:
-            step = max(1, int(CALL_NONZEROS / self._mean))
-            for first in range(0, len(rows), step):
-                some = rows[first : first + step]
-                yield Picked(self._view, some, some)
-        elif isinstance(self._bound, int | np.integer):
-            yield from self._even_blocks(rows, int(self._bound))
-        else:
-            yield from self._uneven_blocks(rows, self._bound)
+        return self._filling.blocks(self._all() if rows is None else rows, ahead=ahead and self.threads > 1)
 
-    def _even_blocks(self, rows: np.ndarray, bound: int) -> Iterator[Picked]:
-        step = max(1, SCRATCH_BYTES // max(1, bound * self._itemsize))
-        block = self._scratch(np.full(min(step, len(rows)), bound, np.int64))
-        at = np.arange(len(block))
-        for first in range(0, len(rows), step):
-            some = rows[first : first + step]
-            block.end[:] = block.start
-            self.phi.fill(self.batch, some, block)
-            yield Picked(block, at[: len(some)], some)
+    def squared_norms(self) -> np.ndarray:
+        """|phi(z_i)|^2 of every row."""
+        return squared_norms_of_all(self.phi, self.batch, self.threads)
 
-    def _uneven_blocks(self, rows: np.ndarray, bound: np.ndarray) -> Iterator[Picked]:
-        room = np.cumsum(bound[rows], dtype=np.int64)
-        step = SCRATCH_BYTES // self._itemsize
-        first, used = 0, 0
-        while first < len(rows):
-            stop = max(first + 1, int(np.searchsorted(room, used + step, side="right")))
+    def dot(self, ws: Sequence[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
+        """<w, phi(z_i)> of these rows (all by default) for each of several w."""
+        rows = self._all() if rows is None else rows
+        outputs = [np.zeros(len(rows)) for _ in ws]
+
+        def piece(first: int, stop: int) -> None:
             some = rows[first:stop]
-            block = self._scratch(bound[some])
-            self.phi.fill(self.batch, some, block)
-            yield Picked(block, np.arange(len(some)), some)
-            first, used = stop, int(room[stop - 1])
+            if self.phi.bulk:
+                for w, output in zip(ws, outputs, strict=True):
+                    self.phi.dot(self.batch, some, w, output[first:stop])
+                return
+            for block, at, seen in self._filling.blocks(some):  # expanded once for all w
+                for w, output in zip(ws, outputs, strict=True):
+                    out = output[first : first + len(seen)]
+                    blocks.dot(block.start, block.end, block.indices, block.values, at, w, out)
+                first += len(seen)
 
-    def _scratch(self, bounds: np.ndarray) -> Block:
-        return Block.scratch(bounds, self.dim, distinct=self.phi.distinct, dtype=self.dtype)
+        over_rows(piece, len(rows), self.threads)
+        return outputs
+
+    def add(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> None:
+        """w += sum_i coefficient_i phi(z_i) for each of several w. Threads share out w, not the rows."""
+        used = _used(coefficients)
+        if not self.phi.bulk:
+            for block, at, rows in self.blocks(used):
+                for some, w in zip(coefficients, ws, strict=True):
+                    blocks.add(block.start, block.end, block.indices, block.values, at, some[rows], w)
+            return
+
+        def tile(work: tuple[int, Part]) -> None:
+            first, part = work
+            for some, w in zip(coefficients, ws, strict=True):
+                part.add(self.batch, used, some[used], w[first : first + part.dim])
+
+        for_each(self.phi.tiles(-(-self.dim // self.threads)), tile, self.threads)
+
+    def squared_distances(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[float]:
+        """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, the sum built from scratch in float64.
+
+        It is built for so many slots at a time that it stays within EXACT_BYTES, as far as phi comes in tiles.
+        """
+        used = _used(coefficients)
+        if self.phi.bulk:
+            tiles = self.phi.tiles(max(1, EXACT_BYTES // (8 * self.threads)))
+        else:
+            room = max(1, EXACT_BYTES // (8 * len(ws) * self.threads))
+            tiles = [(first, self.phi) for first in range(0, self.dim, room)]
+        totals = np.zeros((len(tiles), len(ws)))  # a place for each, so that the sum does not depend on the threads
+
+        def tile(number: int) -> None:
+            first, part = tiles[number]
+            for k, (some, w) in enumerate(zip(coefficients, ws, strict=True)):
+                sums = np.zeros(part.dim)
+                part.add(self.batch, used, some[used], sums)
+                totals[number, k] = _squared_distance(w[first : first + part.dim], sums)
+
+        def stretch(number: int) -> None:
+            first, stop = tiles[number][0], min(tiles[number][0] + room, self.dim)
+            sums = [np.zeros(stop - first) for _ in ws]
+            for block, at, rows in self._filling.blocks(used):  # expanded once for all w
+                for some, part in zip(coefficients, sums, strict=True):
+                    _add_within(block.start, block.end, block.indices, block.values, at, some[rows], first, part)
+            totals[number] = [_squared_distance(w[first:stop], part) for w, part in zip(ws, sums, strict=True)]
+
+        for_each(range(len(tiles)), tile if self.phi.bulk else stretch, self.threads)
+        return totals.sum(axis=0).tolist()
+
+    def _all(self) -> np.ndarray:
+        return np.arange(len(self.batch), dtype=np.int64)
+
+
+def _used(coefficients: Sequence[np.ndarray]) -> np.ndarray:
+    """The rows that count in any of the sums."""
+    return np.flatnonzero(np.logical_or.reduce([some != 0.0 for some in coefficients]))
+
+
+@kernel
+def _squared_distance(a, b):
+    total = 0.0
+    for k in range(np.uint64(len(a))):
+        difference = np.float64(a[k]) - np.float64(b[k])
+        total += difference * difference
+    return total
+
+
+@kernel
+def _add_within(start, end, indices, values, at, coefficients, first, out):
+    """ADD, for the slots from `first` on that `out` has room for."""
+    low, high = np.uint64(first), np.uint64(first + len(out))
+    for j in range(len(at)):
+        lo = np.uint64(start[at[j]])
+        for k in range(lo, np.uint64(end[at[j]])):
+            slot = k - lo if indices is None else np.uint64(indices[k])
+            if low <= slot < high:
+                out[slot - low] += coefficients[j] * (1.0 if values is None else np.float64(values[k]))

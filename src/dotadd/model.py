@@ -1,7 +1,8 @@
 """Model: phi, weights, intercept, classes and how they were trained; and the one file that keeps them.
 
-The file is in safetensors format: the tensors `w` and `intercept`, and under the key `dotadd` of its metadata a JSON
-record of everything else. Loading reads numbers and parses one feature expression; nothing in the file is executed.
+The file is in safetensors format: the tensors `w` and `intercept`, what phi has learned as tensors `phi.*`, and under
+the key `dotadd` of its metadata a JSON record of everything else. Loading reads numbers and parses one feature
+expression; nothing in the file is executed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -27,9 +27,13 @@ from dotadd.errors import DotaddError, ModelError
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.sources.base import Chunk, Source
+from dotadd.threads import thread_count
 
-FORMAT = 1
-THREAD_ROWS = 256  # fewer rows than this are not worth a thread
+FORMAT = 2  # 1 has no tensors of phi, and is still written where there are none
+WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
+STATE_TYPES: dict[str, type] = WEIGHT_TYPES | {
+    "U8": np.uint8, "I32": np.int32, "U32": np.uint32, "I64": np.int64, "U64": np.uint64,
+}  # fmt: skip
 
 
 class Model:
@@ -62,10 +66,9 @@ class Model:
     def decision_chunks(self, source: Source, *, n_jobs: int | None = None) -> Iterator[tuple[Chunk, np.ndarray]]:
         """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out."""
         threads = thread_count(n_jobs)
-        with ThreadPoolExecutor(threads) as pool:
-            for chunk in source.chunks():
-                chunk = usable_rows(self._fitting(chunk), self.phi, source)
-                yield chunk, self._scores(chunk.batch, pool, threads)
+        for chunk in source.chunks():
+            chunk = usable_rows(self._fitting(chunk), self.phi, source)
+            yield chunk, self._scores(chunk.batch, threads)
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
@@ -81,21 +84,10 @@ class Model:
         """Which class each score, or each row of scores, speaks for: its number in `classes`."""
         return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
-    def _scores(self, batch: Batch, pool: ThreadPoolExecutor, threads: int) -> np.ndarray:
-        out = np.empty((len(self.w), len(batch)), np.float64)
-        w = plain(self.w)
-
-        def score(first: int, stop: int) -> None:
-            for block, at, rows in Expansion(self.phi, batch.slice(first, stop), dtype=self.w.dtype.type).blocks():
-                for k in range(len(w)):
-                    part = out[k, first + rows[0] : first + rows[-1] + 1]
-                    blocks.dot(block.start, block.end, block.indices, block.values, at, w[k], part)
-
-        parts = max(1, min(threads, len(batch) // THREAD_ROWS))
-        edges = np.linspace(0, len(batch), parts + 1).astype(int)
-        for _ in pool.map(score, edges[:-1], edges[1:]):
-            pass
-        out += self.intercept[:, None]
+    def _scores(self, batch: Batch, threads: int) -> np.ndarray:
+        """Scores of a batch; each row of w is handed out as it lies, mapped from the file or in memory."""
+        examples = Expansion(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
+        out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
         return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
 
     def _fitting(self, chunk: Chunk) -> Chunk:
@@ -138,8 +130,9 @@ class Model:
 
         from dotadd._version import __version__
 
+        state = {f"phi.{name}": np.ascontiguousarray(array) for name, array in self.phi.state().items()}
         header = {
-            "format": FORMAT,
+            "format": FORMAT if state else 1,
             "version": __version__,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "features": repr(self.phi),
@@ -149,17 +142,17 @@ class Model:
         }
         with replacing(path) as temporary:
             tensors = {"w": np.ascontiguousarray(self.w), "intercept": self.intercept}
-            save_file(tensors, temporary, metadata={"dotadd": json.dumps(header, allow_nan=False)})
+            save_file(tensors | state, temporary, metadata={"dotadd": json.dumps(header, allow_nan=False)})
 
 
 def load(path: str | os.PathLike[str], *, features: Mapping[str, type[FeatureMap]] | None = None) -> Model:
     """Read a model file. `features` names feature maps of your own that the model was trained with.
 
-    The weights are mapped into memory, not read: what a prediction does not touch is never loaded.
+    Weights and indexes are mapped into memory, not read: what a prediction does not touch is never loaded.
     """
     from dotadd.features.expression import parse
 
-    header, w, intercept = _read(Path(path))
+    header, w, intercept, state = _read(Path(path))
     if header["format"] > FORMAT:
         raise ModelError(
             f"{path}: written by a newer dotadd ({header.get('version')}, format {header['format']}; this one reads "
@@ -179,15 +172,22 @@ def load(path: str | os.PathLike[str], *, features: Mapping[str, type[FeatureMap
             "dotadd.load(path, features={'Name': Name}))"
         ) from error
     try:
-        model = Model(phi, shape, w, intercept, classes, training)
+        model = Model(_with_state(phi, state), shape, w, intercept, classes, training)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from error
     model.written = {key: str(header.get(key)) for key in ("version", "date")}
     return model
 
 
-def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """The header and the two tensors of a file that has been found sound."""
+def _with_state(phi: FeatureMap, state: dict[str, np.ndarray]) -> FeatureMap:
+    try:
+        return phi.with_state(state)
+    except (KeyError, ValueError) as error:
+        raise ModelError(f"what {phi!r} has learned is damaged ({type(error).__name__}: {error})") from error
+
+
+def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The header, the two tensors and the state of phi, of a file that has been found sound."""
     from safetensors import SafetensorError, safe_open
 
     with open(path, "rb") as file:
@@ -202,15 +202,21 @@ def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
         header = json.loads(layout["__metadata__"]["dotadd"])
         if not isinstance(header["format"], int):
             raise TypeError("format is not a number")
-        tensors = [_mapped(path, 8 + size, layout[name]) for name in ("w", "intercept")]
+        tensors = [_mapped(path, 8 + size, layout[name], WEIGHT_TYPES) for name in ("w", "intercept")]
+        state = {
+            name.removeprefix("phi."): _mapped(path, 8 + size, layout[name], STATE_TYPES)
+            for name in layout
+            if name.startswith("phi.")
+        }
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: a safetensors file, but not a model of dotadd") from error
-    return header, tensors[0], np.array(tensors[1])
+    return header, tensors[0], np.array(tensors[1]), state
 
 
-def _mapped(path: Path, first: int, entry: dict[str, Any]) -> np.ndarray:
-    dtype = {"F32": np.float32, "F64": np.float64}[entry["dtype"]]
-    shape = tuple(entry["shape"])
+def _mapped(path: Path, first: int, entry: dict[str, Any], types: dict[str, type]) -> np.ndarray:
+    dtype, shape = types[entry["dtype"]], tuple(entry["shape"])
+    if 0 in shape:
+        return np.empty(shape, dtype)  # nothing cannot be mapped
     return np.memmap(path, dtype, "r", first + entry["data_offsets"][0], shape).view(np.ndarray)
 
 
@@ -226,16 +232,6 @@ def usable_rows(chunk: Chunk, phi: FeatureMap, source: Source) -> Chunk:
         bad.append(rest + found.row)
         rest = bad[-1] + 1
     return chunk.take(np.delete(np.arange(len(chunk)), bad)) if bad else chunk
-
-
-def thread_count(n_jobs: int | None) -> int:
-    """All cores for None; otherwise so many threads, negative numbers counting down from all cores and one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    if n_jobs == 0:
-        raise DotaddError("n_jobs is 0; give a number of threads, or None for all cores")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:

@@ -14,8 +14,10 @@ from dotadd.cli.demo import demo
 from dotadd.cli.evaluate import evaluate
 from dotadd.cli.inspect import inspect
 from dotadd.cli.predict import predict
+from dotadd.cli.scan import scan
 from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
+from dotadd.cli.windows import windows
 from dotadd.errors import DotaddError
 
 HELP = "Support vector machines in feature spaces that are never stored, on data that does not fit in memory."
@@ -44,7 +46,9 @@ app = App(
     version=_version,
     suppress_keyboard_interrupt=False,
 )
-COMMANDS: tuple[Callable[..., int | None], ...] = (train, predict, evaluate, convert, inspect, demo, warmup)
+COMMANDS: tuple[Callable[..., int | None], ...] = (
+    train, predict, evaluate, convert, windows, scan, inspect, demo, warmup,
+)  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")
 

@@ -1,12 +1,21 @@
-"""dotadd inspect: what is in a model file."""
+"""dotadd inspect: what is in a model file, the names of its strongest features, and a picture of what matters where."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+
+from dotadd.cli.reading import Reading, tell_skipped
+
+if TYPE_CHECKING:
+    from dotadd.model import Model
+    from dotadd.naming import Feature
+
+NAMES_TOLD = 10  # of each slot, in JSON
 
 
 def inspect(
@@ -14,17 +23,29 @@ def inspect(
     /,
     *,
     largest: int = 10,
+    data: str | None = None,
+    rows: Annotated[int | None, Parameter(show_default=False)] = None,
+    poim: str | None = None,
+    order: Annotated[int | None, Parameter(show_default=False)] = None,
+    samples: Annotated[int | None, Parameter(show_default=False)] = None,
+    target: Annotated[str | None, Parameter(name="--class")] = None,
+    jobs: int | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    reading: Reading = Reading(),  # noqa: B008
 ) -> None:
-    """Show what a model file holds.
+    """Show what a model file holds and what it has learned.
 
-    Features, sizes, classes, how it was trained, and the largest weights.
+    Features, sizes, classes, how it was trained, and the largest weights. A pass
+    over data tells which k-mers or words fall into the slots of hashed weights.
+    --poim draws how much each k-mer at each position changes the score
+    (positional oligomer importance, for maps of strings).
 
     Examples:
 
-        dotadd inspect a9a.dotadd
         dotadd inspect a9a.dotadd --largest 0
         dotadd inspect a9a.dotadd --json
+        dotadd inspect sites.dotadd --data sites.arrow --largest 20
+        dotadd inspect sites.dotadd --data sites.arrow --poim sites.svg
 
     Parameters
     ----------
@@ -32,19 +53,102 @@ def inspect(
         The model file.
     largest
         How many of the largest weights to list, for each class.
+    data
+        A file of examples such as the model was trained on. Names the slots of hashed weights, and gives the random
+        strings of --poim its letters, as frequent at each position as in the data.
+    rows
+        Read so many of its first rows; 100,000 by default.
+    poim
+        Draw positional oligomer importance to this file: .svg, .png, .pdf or .html.
+    order
+        The longest k-mers to draw; 3 by default. Each more takes as many times longer as there are letters.
+    samples
+        Random strings to put each k-mer into; 50 by default. More are slower and more exact.
+    target
+        The class whose score to draw, if there are more than two.
+    jobs
+        Threads; all cores by default.
     as_json
         Everything as one JSON object.
     """
+    from dotadd.atomic import require_writable
+    from dotadd.cli.screen import facts
     from dotadd.errors import DotaddError
     from dotadd.model import load
+    from dotadd.naming import ROWS, strongest_features
 
     if largest < 0:
         raise DotaddError(f"--largest {largest}: give a number of weights, or 0 for none")
-    inside = load(model).inspect(largest=largest)
+    if data is None and (rows is not None or reading != Reading()):
+        raise DotaddError("--rows and how to read data mean nothing without --data")
+    if poim is None and not (order is samples is target is jobs is None):
+        raise DotaddError("--order, --samples, --class and --jobs mean nothing without --poim")
+    if poim is not None:
+        from dotadd.report.poim import require_drawable
+
+        require_drawable(poim)
+        require_writable(poim)
+    rows = ROWS if rows is None else rows
+    loaded = load(model)
+    source = None if data is None or not largest else reading.open([data])
+    if source is None:
+        features = strongest_features(loaded, largest=largest)
+    else:
+        from dotadd.cli.bar import Bar
+
+        with Bar(f"reading {data}") as bar:
+            features = strongest_features(
+                loaded, source, largest=largest, rows=rows, on_progress=lambda done: bar(done / rows)
+            )
+        tell_skipped(source)
+    if poim is not None:
+        draw(loaded, model, poim, data, rows, reading, order, samples, target, jobs)
+    inside = loaded.inspect(largest=0) | {"largest": [[(item.slot, item.weight) for item in row] for row in features]}
     if as_json:
+        inside["strongest"] = [[_feature_json(feature, inside["classes"]) for feature in row] for row in features]
         sys.stdout.write(json.dumps(inside, indent=2) + "\n")
     else:
         show(model, inside)
+        show_strongest(features, inside, source is not None, None if source is None else source.columns)
+        if poim is not None:
+            facts({"picture": poim})
+
+
+def draw(
+    model: Model,
+    name: str,
+    path: str,
+    data: str | None,
+    rows: int,
+    reading: Reading,
+    order: int | None,
+    samples: int | None,
+    target: str | None,
+    jobs: int | None,
+) -> None:
+    """Positional oligomer importance as a picture."""
+    from dotadd.cli.bar import Bar
+    from dotadd.cli.screen import label_text
+    from dotadd.poim import ORDER, SAMPLES, letter_chances, oligomer_importance
+    from dotadd.report.poim import draw_poim
+
+    order, samples = order or ORDER, samples or SAMPLES
+    labels = {label_text(label): label for label in model.classes.tolist()}
+    chances = None if data is None else letter_chances(reading.open([data]), model, rows=rows)
+    with Bar(f"scoring k-mers of {order} letters") as bar:
+        found = oligomer_importance(
+            model,
+            order=order,
+            samples=samples,
+            chances=chances,
+            target=None if target is None else labels.get(target, target),
+            n_jobs=jobs,
+            on_progress=bar,
+        )
+    score = target if target is not None else label_text(model.classes.tolist()[-1])
+    letters = "all equally frequent" if data is None else f"as frequent at each position as in {os.path.basename(data)}"
+    subtitle = f"change Q of the score of class {score} by a k-mer in {samples} random strings, letters {letters}"
+    draw_poim(found, path, title=f"Positional oligomer importance in {os.path.basename(name)}", subtitle=subtitle)
 
 
 def show(path: str, inside: dict[str, Any]) -> None:
@@ -80,18 +184,6 @@ def show(path: str, inside: dict[str, Any]) -> None:
         table.add_row(Text(label), number(inside["intercept"][k]), norm, nonzeros)
     console = Console(file=sys.stdout, highlight=False)
     console.print(table)
-    if any(inside["largest"]):
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, title="largest weights", title_justify="left", title_style="dim")
-        for label in rows:
-            table.add_column(Text(f"slot ({label})"), justify="right")
-            table.add_column("weight", justify="right")
-        for place in range(max(map(len, inside["largest"]))):
-            cells = []
-            for column in inside["largest"]:
-                slot, weight = column[place] if place < len(column) else (None, None)
-                cells += ["" if slot is None else str(slot), "" if weight is None else number(weight)]
-            table.add_row(*cells)
-        console.print(table)
 
 
 def _shape_text(kind: str, n_features: int | None, length: int | None) -> str:
@@ -109,3 +201,84 @@ def _training_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_training_text(item) for item in value)
     return number(value) if isinstance(value, float) else str(value)
+
+
+def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: bool, names: list[str] | None) -> None:
+    """The largest weights with the names of their slots, a table for each class. `names` are those of columns."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from dotadd.cli.screen import label_text, number
+
+    labels = [label_text(label) for label in inside["classes"]]
+    rows = labels[1:] if len(labels) == 2 else labels
+    console = Console(file=sys.stdout, highlight=False)
+    everything = [feature for row in features for feature in row]
+    first = [feature.names[0] for feature in everything if feature.names]
+    parts = list(dict.fromkeys(name.part for name, _ in first))
+    kmers = any(name.text for name, _ in first)
+    placed = any(name.text and name.position is not None for name, _ in first)
+    seen = [k for k in range(len(labels) + 1) if any(times[k] for _, times in first)]
+    for label, row in zip(rows, features, strict=True):
+        if not row:
+            continue
+        title = Text(f"largest weights ({label})" + ("; positions count from 1 in the string" if placed else ""))
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="dim")
+        headings = ["map"] * (len(parts) > 1) + ["position"] * placed + ["feature"] + ["letters"] * kmers + ["weight"]
+        counts = [f"in {labels[k]}" if k < len(labels) else "no label" for k in seen]
+        headings += ["adds"] * read + counts + ["others"] * read
+        for heading in headings:
+            table.add_column(Text(heading), justify="left" if heading == "feature" else "right", overflow="fold")
+        for feature in row:
+            name, times = feature.names[0] if feature.names else (None, [0] * (len(labels) + 1))
+            others = len(feature.names) - 1 + feature.others
+            cells = [str(parts.index(name.part) + 1) if name else ""] * (len(parts) > 1)
+            cells += ["" if name is None else "any" if name.position is None else str(name.position + 1)] * placed
+            cells += [_feature_text(feature, names), *([str(len(name.text)) if name else ""] * kmers)]
+            cells += [number(feature.weight, 4), *([number(feature.contribution, 3)] * read)]
+            cells += [*(f"{times[k]:,}" for k in seen), *([f"+{others:,}" if others > 0 else ""] * read)]
+            table.add_row(*map(Text, cells))
+        console.print(table)
+    if len(parts) > 1:
+        for place, part in enumerate(parts, 1):
+            console.print(Text(f"map {place}: {part}"), soft_wrap=True)
+    if read and first:
+        console.print("adds: weight times value, for one occurrence; others: names that share the slot", soft_wrap=True)
+    if not read and len(first) < len(everything):
+        console.print("slots that are hashed are named with --data FILE")
+
+
+def _feature_text(feature: Feature, names: list[str] | None) -> str:
+    """The most frequent name in a slot, or its number."""
+    if not feature.names:
+        return f"slot {feature.slot}"
+    name = feature.names[0][0]
+    if name.text:
+        return name.text if name.text.isprintable() and " " not in name.text else repr(name.text)
+    assert name.position is not None
+    known = names is not None and name.position < len(names)
+    return names[name.position] if known else f"column {name.position + 1}"  # type: ignore[index]
+
+
+def _feature_json(feature: Feature, classes: list[Any]) -> dict[str, Any]:
+    """A slot and what falls into it; positions count from 1."""
+    keys = [str(label) for label in classes] + [""]
+    names = [
+        {
+            "map": name.part,
+            "position": None if name.position is None else name.position + 1,
+            "text": name.text,
+            "occurrences": dict(zip(keys, times, strict=True)),
+        }
+        for name, times in feature.names[:NAMES_TOLD]
+    ]
+    others = len(feature.names) - len(names) + feature.others
+    return {
+        "slot": feature.slot,
+        "weight": feature.weight,
+        "value": feature.value,
+        "names": names,
+        "other_names": others,
+    }

@@ -12,16 +12,21 @@ if TYPE_CHECKING:
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.base import Shape as Shape
     from dotadd.features.expression import parse as parse
+    from dotadd.features.gappy import GappySpectrum as GappySpectrum
     from dotadd.features.hashing import Hashed as Hashed
+    from dotadd.features.indexed import Indexed as Indexed
     from dotadd.features.linear import Linear as Linear
+    from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.normalized import Normalized as Normalized
     from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.shifted import WeightedDegreeShift as WeightedDegreeShift
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Scaled as Scaled
     from dotadd.features.stack import Stack as Stack
     from dotadd.features.text import BagOfWords as BagOfWords
     from dotadd.features.text import NGrams as NGrams
+    from dotadd.features.text import WordNGrams as WordNGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
 
 __all__, __getattr__ = lazy(
@@ -30,13 +35,17 @@ __all__, __getattr__ = lazy(
         ".alphabet": ["Alphabet"],
         ".base": ["BadRow", "FeatureMap", "Shape"],
         ".expression": ["parse"],
+        ".gappy": ["GappySpectrum"],
         ".hashing": ["Hashed"],
+        ".indexed": ["Indexed"],
         ".linear": ["Linear"],
+        ".mismatch": ["MismatchSpectrum"],
         ".normalized": ["Normalized"],
         ".polynomial": ["Polynomial"],
+        ".shifted": ["WeightedDegreeShift"],
         ".spectrum": ["Spectrum", "WeightedSpectrum"],
         ".stack": ["Scaled", "Stack"],
-        ".text": ["BagOfWords", "NGrams"],
+        ".text": ["BagOfWords", "NGrams", "WordNGrams"],
         ".weighted_degree": ["WeightedDegree"],
     },
 )

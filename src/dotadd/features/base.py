@@ -7,17 +7,23 @@ Some maps have to see the data's shape before they know the size of their space 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dotadd import block as blocks
 from dotadd.batch import Batch, Strings
 from dotadd.block import Block
 from dotadd.errors import FeatureError
+from dotadd.features.filling import Filling
+from dotadd.features.origins import Origins
+from dotadd.features.part import Part
+from dotadd.threads import over_rows
 
 if TYPE_CHECKING:
-    from dotadd.features.normalized import Normalized
+    from dotadd.features.indexed import Indexed
     from dotadd.features.stack import Stack
 
 
@@ -49,7 +55,7 @@ class BadRow:
     message: str
 
 
-class FeatureMap:
+class FeatureMap(Part):
     """phi: raw examples in, sparse rows of a block out.
 
     Subclasses set `takes`, implement `bound` and `fill`, and know `dim` once resolved.
@@ -73,6 +79,22 @@ class FeatureMap:
         """The same map with its space fixed for data of this shape. Most maps need nothing and return themselves."""
         return self
 
+    def learn(self, batch: Batch) -> FeatureMap:
+        """The same map, with room for every feature of these training rows; to be called after `resolve`.
+
+        Most maps have a slot for all there can be, and return themselves. Rows may come chunk by chunk: what was
+        learned before keeps its slots.
+        """
+        return self
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What `learn` has learned, as arrays for the model file."""
+        return {}
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> FeatureMap:
+        """The same map with this state. Raises ValueError or KeyError if it does not fit."""
+        return self
+
     def check(self, batch: Batch) -> BadRow | None:
         """The first row that this map cannot take, or None."""
         return None
@@ -89,13 +111,70 @@ class FeatureMap:
         """A block over all rows of the batch that copies nothing, where the batch holds phi(z) as it is."""
         return None
 
+    def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
+        """The same map for this one batch, with what can be computed once for all of its rows."""
+        return self
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        first = 0
+        for block, at, some in Filling(self, batch, w.dtype.type).blocks(rows):
+            sums = np.empty(len(some))
+            blocks.dot(block.start, block.end, block.indices, block.values, at, w, sums)
+            out[first : first + len(some)] += sums
+            first += len(some)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        first = 0
+        for block, at, some in Filling(self, batch, w.dtype.type).blocks(rows):
+            theirs = coefficients[first : first + len(some)]
+            blocks.add(block.start, block.end, block.indices, block.values, at, theirs, w)
+            first += len(some)
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """|phi(batch[rows[j]])|^2; an index that occurs twice in a row counts with the sum of its values."""
+        out = np.empty(len(rows))
+        first = 0
+        for block, at, some in Filling(self, batch).blocks(rows):
+            theirs = out[first : first + len(some)]
+            blocks.squared_norms(block.start, block.end, block.indices, block.values, at, block.distinct, theirs)
+            first += len(some)
+        return out
+
+    def tiles(self, slots: int) -> list[tuple[int, Part]]:
+        """This map as parts over neighbouring stretches of w, and where each begins; of so many slots where it can."""
+        return [(0, self)]
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        """What the nth[h]-th non-zero (from 0) that `fill` writes for row rows[h] stands for, and -1 beside it; or, if
+        the row has fewer, how far beyond its last one nth[h] is. By default non-zeros are counted and stay unnamed."""
+        distinct, at = np.unique(rows, return_inverse=True)
+        bound = self.bound(batch)
+        bounds = np.full(len(distinct), bound, np.int64) if np.ndim(bound) == 0 else np.asarray(bound)[distinct]
+        block = Block.scratch(bounds, self.dim)
+        self.fill(batch, distinct, block)
+        beyond = nth - (block.end - block.start)[at]
+        return Origins.unnamed(repr(self), len(rows)), np.where(beyond < 0, -1, beyond)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        """What these slots stand for, where it can be told from their numbers."""
+        return Origins.unnamed(repr(self), len(slots))
+
     def hashed(self, bits: int) -> FeatureMap:
         """This map folded into 2**bits slots by a hash."""
         from dotadd.features.hashing import Hashed
 
         return Hashed(bits, self)
 
-    def normalized(self) -> Normalized:
+    def indexed(self, form: str = "hash_table") -> Indexed:
+        """This map with a slot of w only for the features that occur in training, found through an index.
+
+        form: "hash_table", "sorted_array", "trie" or "dense".
+        """
+        from dotadd.features.indexed import Indexed
+
+        return Indexed(self, form)
+
+    def normalized(self) -> FeatureMap:
         """This map with every row scaled to length one."""
         from dotadd.features.normalized import Normalized
 
@@ -128,14 +207,40 @@ class FeatureMap:
         return hash(repr(self))
 
 
-MAX_DIM = 2**40  # 4 TB of float32 weights; what is larger was not meant
+def squared_norms_of_all(phi: FeatureMap, batch: Batch, threads: int) -> np.ndarray:
+    """|phi(z)|^2 of every row of a batch, on several threads."""
+    out = np.empty(len(batch))
+
+    def measure(first: int, stop: int) -> None:
+        out[first:stop] = phi.squared_norms(batch, np.arange(first, stop, dtype=np.int64))
+
+    over_rows(measure, len(batch), threads)
+    return out
+
+
+MAX_DIM = 2**63  # indices are 64-bit numbers
+MAX_WEIGHTS = 2**40  # 4 TB of float32 weights; what is larger was not meant
 
 
 def checked_dim(phi: FeatureMap, dim: int) -> int:
-    """dim, unless no machine could hold so many weights."""
+    """dim, unless there are more features than numbers for them."""
     if dim > MAX_DIM:
-        raise FeatureError(f"{phi!r} spans {dim:.3g} features, more than fit in memory: use .hashed(bits)")
+        raise FeatureError(f"{phi!r} spans more than 2**63 features, too many to be numbered: use .hashed(bits)")
     return dim
+
+
+def require_room(phi: FeatureMap) -> None:
+    """Refuse a map if no machine could hold its weights. A map inside of another may be larger."""
+    if phi.dim > MAX_WEIGHTS:
+        raise FeatureError(
+            f"{phi!r} spans {phi.dim:.3g} features, more than fit in memory: use .hashed(bits), or "
+            '.indexed("hash_table") for those that occur'
+        )
+
+
+def sub_state(state: Mapping[str, np.ndarray], part: str) -> dict[str, np.ndarray]:
+    """The state of a part of a map: what its names begin with is dropped."""
+    return {name.removeprefix(f"{part}."): array for name, array in state.items() if name.startswith(f"{part}.")}
 
 
 def checked_int(name: str, value: Any, low: int, high: int) -> int:

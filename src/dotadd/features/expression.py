@@ -1,7 +1,7 @@
 """The expression of a feature map as text, as in `--features` and in model files. It is read, never run.
 
-The grammar is Python's, of which this much is understood: calls of known maps with literal arguments, `.hashed(bits)`
-and `.normalized()`, `+` between maps, `*` between a number and a map, and brackets. For every map,
+The grammar is Python's, of which this much is understood: calls of known maps with literal arguments, `.hashed(bits)`,
+`.indexed(form)` and `.normalized()`, `+` between maps, `*` between a number and a map, and brackets. For every map,
 `parse(repr(phi)) == phi`.
 """
 
@@ -14,18 +14,35 @@ from typing import Any
 
 from dotadd.errors import FeatureError
 from dotadd.features.base import FeatureMap
+from dotadd.features.gappy import GappySpectrum
 from dotadd.features.hashing import Hashed
 from dotadd.features.linear import Linear
+from dotadd.features.mismatch import MismatchSpectrum
 from dotadd.features.polynomial import Polynomial
+from dotadd.features.shifted import WeightedDegreeShift
 from dotadd.features.spectrum import Spectrum, WeightedSpectrum
-from dotadd.features.text import BagOfWords, NGrams
+from dotadd.features.text import BagOfWords, NGrams, WordNGrams
 from dotadd.features.weighted_degree import WeightedDegree
 
 KNOWN: dict[str, type[FeatureMap]] = {
     known.__name__: known
-    for known in (Linear, Hashed, Polynomial, Spectrum, WeightedSpectrum, WeightedDegree, NGrams, BagOfWords)
+    for known in (
+        Linear,
+        Hashed,
+        Polynomial,
+        Spectrum,
+        WeightedSpectrum,
+        GappySpectrum,
+        MismatchSpectrum,
+        WeightedDegree,
+        WeightedDegreeShift,
+        NGrams,
+        BagOfWords,
+        WordNGrams,
+    )
 }
-METHODS = ("hashed", "normalized")
+METHODS = ("hashed", "indexed", "normalized")
+METHODS_TEXT = ".hashed(bits), .indexed(form) and .normalized()"
 
 
 def parse(text: str, extra: Mapping[str, type[FeatureMap]] | None = None) -> FeatureMap:
@@ -83,13 +100,13 @@ class _Reader:
             case ast.Call(func=ast.Attribute(value=target, attr=name)):
                 phi = self.value(target)
                 if not isinstance(phi, FeatureMap) or name not in METHODS:
-                    raise self.error(node, f"there is no .{name}() here; a map has .hashed(bits) and .normalized()")
+                    raise self.error(node, f"there is no .{name}() here; a map has {METHODS_TEXT}")
                 return self.called(node, f".{name}", getattr(phi, name))
             case ast.Name(id=name) if name in self.known:
                 raise self.error(node, f"{name} needs brackets: {name}{inspect.signature(self.known[name])}")
             case ast.Name(id=name):
                 raise self.error(node, f"{name!r} is not known here; there are {', '.join(self.known)}")
-        raise self.error(node, "only maps, numbers, text, +, *, .hashed(bits) and .normalized() are understood")
+        raise self.error(node, f"only maps, numbers, text, +, *, {METHODS_TEXT} are understood")
 
     def signed(self, node: ast.AST, sign: ast.unaryop, number: Any) -> int | float:
         if not _is_number(number):

@@ -5,13 +5,17 @@ phi'(z)_j = sum of phi(z)_i over all i with h(i) = j
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from dotadd._jit import inner, kernel, plain
+from dotadd._jit import kernel, plain
 from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits
 from dotadd.features.linear import Linear
+from dotadd.features.origins import Origins
+from dotadd.weights.hashed import slot_of
 
 
 class Hashed(FeatureMap):
@@ -35,6 +39,15 @@ class Hashed(FeatureMap):
     def resolve(self, shape: Shape) -> Hashed:
         return self if isinstance(self.phi, Linear) else Hashed(self.bits, self.phi.resolve(shape))
 
+    def learn(self, batch: Batch) -> Hashed:
+        return Hashed(self.bits, self.phi.learn(batch))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self.phi.state()
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> Hashed:
+        return Hashed(self.bits, self.phi.with_state(state))
+
     def check(self, batch: Batch) -> BadRow | None:
         return None if isinstance(self.phi, Linear) else self.phi.check(batch)
 
@@ -57,14 +70,8 @@ class Hashed(FeatureMap):
         self.phi.fill(batch, rows, Block(block.start, block.end, indices, block.values, scale=block.scale))
         _hash_indices(first, block.end, indices, self.bits, block.base, block.indices)
 
-
-@inner
-def slot_of(index, bits):
-    """A slot for a 64-bit index: its bits stirred (the finalizer of splitmix64), and the top ones taken."""
-    h = np.uint64(index) + np.uint64(0x9E3779B97F4A7C15)
-    h = np.uint64((h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9))
-    h = np.uint64((h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB))
-    return np.uint64((h ^ (h >> np.uint64(31))) >> (np.uint64(64) - np.uint64(bits)))
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        return self.phi.origins(batch, rows, nth)
 
 
 @kernel

@@ -7,11 +7,11 @@ which begins there, and makes from it that of the (k+1)-mer:
 - while k-mers are few they are counted through, number' = number * |A| + letter, and the number is the slot;
 - beyond that it is a hash, h' = (h * P) ^ (letter + 1) in 32 bits, and the slot is the top bits of a finished h.
 
-Where each position and order has a table of its own (weighted degree), hashed orders share their memory in pairs. The
-hash of the k-mer chooses a group of neighbouring slots, 2 |A| of them rounded up to a power of two: the k-mer has its
-slot in the first half and its |A| continuations have theirs in the second. A string's features of orders k and k + 1
-then lie on one cache line, which halves the cache misses of DOT and ADD, and each order still has 2**bits slots over
-which it spreads as evenly as before.
+Where each position and order has a table of its own (weighted degree), hashed orders share their memory in groups, four
+of them for DNA. The hash of the shortest k-mer chooses a line of neighbouring slots, a few for each order, and among
+the slots of its order a k-mer takes one by the letters that came later. A string's features of four orders then lie on
+one cache line of 64 bytes, which spares three of four cache misses in DOT and ADD, and each order still has 2**bits
+slots over which it spreads as evenly as before.
 """
 
 from __future__ import annotations
@@ -25,9 +25,17 @@ import numpy as np
 from dotadd._jit import inner, kernel, plain
 from dotadd.batch import Batch, Strings
 from dotadd.block import Block
+from dotadd.features import position_tables, shared_tables
 from dotadd.features.alphabet import FOREIGN, Alphabet, byte_name
 from dotadd.features.base import BadRow, FeatureMap, checked_dim
+from dotadd.features.kmer_hash import SEED, finish, orders_on_a_line, position_stir, step, within
+from dotadd.features.origins import Origins, invert_kmers, kmer_origins
+from dotadd.features.part import Part
 from dotadd.features.span import Span, clip
+
+TRANSPOSED = 1 << 24  # letters that stand transposed at a time; more strings at once make better use of the cache
+LINE = 16  # slots of float32 on a cache line
+MOST_COUNTED = 1 << 22  # slots of a space in which occurrences are counted to find lengths
 
 
 class Layout(NamedTuple):
@@ -43,8 +51,10 @@ class Layout(NamedTuple):
     """From the tables of one position to those of the next; 0 where positions share them."""
     bits: int
     """Size of a hashed table as a power of two; 0 if there is none."""
+    group: int
+    """So many hashed orders share lines of slots; 1 where positions share tables."""
     group_bits: int
-    """Pairs of hashed orders share groups of 2 * 2**group_bits slots."""
+    """Each order has 2**group_bits slots of a line."""
 
 
 class KmerMap(FeatureMap):
@@ -97,28 +107,125 @@ class KmerMap(FeatureMap):
         layout = self.layout()
         _fill(
             plain(batch.letters), starts, ends, self.codes(), self.alphabet.size, layout.values,
-            layout.explicit, layout.offsets, layout.stride, layout.bits, layout.group_bits,
+            layout.explicit, layout.offsets, layout.stride, layout.bits, layout.group, layout.group_bits,
             block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
+
+    @property
+    def bulk(self) -> bool:  # type: ignore[override]
+        layout = self.layout()
+        return self.as_they_stand and (layout.stride > 0 or layout.bits == 0)
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        assert isinstance(batch, Strings)
+        layout = self.layout()
+        if not self.bulk:
+            super().dot(batch, rows, w, out)
+        elif layout.stride > 0:
+            self._positions(batch, rows, 0, w, out, adding=False)
+        else:
+            shared_tables.dot(
+                plain(batch.letters), *self.places(batch, rows), self.codes(), self.alphabet.size, layout.values,
+                layout.offsets, w, out,
+            )  # fmt: skip
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        assert isinstance(batch, Strings)
+        if self.bulk and self.layout().stride > 0:
+            self._positions(batch, rows, 0, w, coefficients, adding=True)
+        else:
+            super().add(batch, rows, coefficients, w)
+
+    def _positions(
+        self, batch: Strings, rows: np.ndarray, first: int, w: np.ndarray, numbers: np.ndarray, *, adding: bool
+    ) -> None:
+        """DOT or ADD of the k-mers at the positions from `first` on whose tables w holds."""
+        layout = self.layout()
+        starts, ends = self.places(batch, rows)
+        longest = max(1, int((ends - starts).max(initial=0)))
+        step = max(1, TRANSPOSED // longest)
+        for at in range(0, len(rows), step):
+            position_tables.dot_or_add(
+                plain(batch.letters), starts[at : at + step], ends[at : at + step], self.codes(), self.alphabet.size,
+                layout.values, layout.explicit, layout.offsets, layout.stride,
+                layout.bits, layout.group, layout.group_bits, first, w, numbers[at : at + step], adding,
+            )  # fmt: skip
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        assert isinstance(batch, Strings)
+        layout = self.layout()
+        if not self.bulk or (layout.stride == 0 and self.dim > MOST_COUNTED):
+            return super().squared_norms(batch, rows)
+        out = np.empty(len(rows))
+        places = self.places(batch, rows)
+        if layout.stride > 0:
+            position_tables.squared_lengths(plain(batch.letters), *places, self.codes(), layout.values, out)
+        else:
+            shared_tables.squared_lengths(
+                plain(batch.letters), *places, self.codes(), self.alphabet.size, layout.values, layout.offsets,
+                self.dim, out,
+            )  # fmt: skip
+        return out
+
+    def tiles(self, slots: int) -> list[tuple[int, Part]]:
+        stride = self.layout().stride
+        if not self.bulk or stride == 0:
+            return super().tiles(slots)
+        positions, step = self.dim // stride, max(1, slots // stride)
+        cuts = [(first, min(first + step, positions)) for first in range(0, positions, step)]
+        return [(first * stride, _Positions(self, first, (stop - first) * stride)) for first, stop in cuts]
+
+    @property
+    def as_they_stand(self) -> bool:
+        """Whether `fill` is the kernel of this file; what it writes can then be named."""
+        return type(self).fill is KmerMap.fill
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        assert isinstance(batch, Strings)
+        return kmer_origins(self, batch, rows, nth) if self.as_they_stand else super().origins(batch, rows, nth)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        return invert_kmers(self, slots) if self.as_they_stand else super().invert(slots)
+
+
+class _Positions(Part):
+    """The k-mers of a map at some of its positions."""
+
+    bulk = True
+
+    def __init__(self, phi: KmerMap, first: int, dim: int) -> None:
+        self.phi, self.first, self._dim = phi, first, dim
+
+    @property
+    def dim(self) -> int:
+        return self._dim
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        assert isinstance(batch, Strings)
+        self.phi._positions(batch, rows, self.first, w, out, adding=False)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        assert isinstance(batch, Strings)
+        self.phi._positions(batch, rows, self.first, w, coefficients, adding=True)
 
 
 @lru_cache
 def explicit_layout(betas: tuple[float, ...], size: int, per_position: bool) -> Layout:
     """A table with a slot for every k-mer for each order, and for each position if wanted."""
     ends = list(accumulate((size**k for k in range(1, len(betas) + 1)), initial=0))
-    return _layout(betas, len(betas), [0, *ends[:-1]], ends[-1] if per_position else 0, 0, 0)
+    return _layout(betas, len(betas), [0, *ends[:-1]], ends[-1] if per_position else 0, 0, 1, 0)
 
 
 @lru_cache
 def single_layout(order: int) -> Layout:
     """One order alone, with a slot for every k-mer."""
-    return _layout((0.0,) * (order - 1) + (1.0,), order, [0] * (order + 1), 0, 0, 0)
+    return _layout((0.0,) * (order - 1) + (1.0,), order, [0] * (order + 1), 0, 0, 1, 0)
 
 
 @lru_cache
 def shared_hash_layout(betas: tuple[float, ...], bits: int) -> Layout:
     """All orders hashed into one table."""
-    return _layout(betas, 0, [0] * (len(betas) + 1), 0, bits, 0)
+    return _layout(betas, 0, [0] * (len(betas) + 1), 0, bits, 1, 0)
 
 
 @lru_cache
@@ -127,13 +234,16 @@ def hash_tables_layout(betas: tuple[float, ...], size: int, bits: int) -> Layout
     degree = len(betas)
     explicit = sum(size**k <= 2**bits for k in range(1, degree + 1))
     offsets = [0, *(k << bits for k in range(degree))]
-    return _layout(betas, explicit, offsets, degree << bits, bits, min(bits, (size - 1).bit_length()))
+    group_bits = min(bits, max(2, (size - 1).bit_length()))  # a slot for each next letter
+    group = max(2, LINE >> group_bits)
+    return _layout(betas, explicit, offsets, degree << bits, bits, group, group_bits)
 
 
 def _layout(
-    betas: tuple[float, ...], explicit: int, offsets: list[int], stride: int, bits: int, group_bits: int
+    betas: tuple[float, ...], explicit: int, offsets: list[int], stride: int, bits: int, group: int, group_bits: int
 ) -> Layout:
-    return Layout(np.sqrt([0.0, *betas]), explicit, np.array(offsets, np.uint64), stride, bits, group_bits)
+    values, starts = np.sqrt([0.0, *betas]), np.array(offsets, np.uint64)
+    return Layout(values, explicit, starts, stride, bits, group, group_bits)
 
 
 @kernel
@@ -147,7 +257,7 @@ def _first_foreign(letters, starts, ends, codes):
 
 @kernel
 def _fill(
-    letters, starts, ends, codes, size, values, explicit, offsets, stride, bits, group_bits,
+    letters, starts, ends, codes, size, values, explicit, offsets, stride, bits, group, group_bits,
     base, scale, cursor, out_indices, out_values,
 ):  # fmt: skip
     """Append the k-mers of letters[starts[j]:ends[j]] to row j; those with a foreign letter are left out."""
@@ -177,7 +287,7 @@ def _fill(
             )  # fmt: skip
             if explicit < len(values) - 1:
                 p = _fill_hashed(
-                    text, first, stop, values, explicit, offsets, stride, bits, group_bits, base, number, slot,
+                    text, first, stop, values, explicit, offsets, stride, bits, group, group_bits, base, number, slot,
                     p, out_indices, out_values,
                 )  # fmt: skip
         cursor[j] = p
@@ -187,13 +297,8 @@ def _fill(
 def _fill_counted(
     text, first, stop, size, values, explicit, offsets, stride, bits, base, number, p, out_indices, out_values
 ):
-    """Orders 1..explicit of text[first:stop]. Leaves in `number` where the hash goes on.
-
-    Beside hashed tables, a counted table is stirred by its position: tables lie a power of two apart, and the few slots
-    of the short orders would otherwise all fall into the same few sets of the cache.
-    """
+    """Orders 1..explicit of text[first:stop]. Leaves in `number` where the hash goes on."""
     wide = out_indices.dtype.type
-    shift = np.uint64(32) - np.uint64(bits)  # no bits: everything is shifted out
     n = stop - first
     number[:n] = wide(0)
     for k in range(np.uint64(1), min(np.uint64(explicit), n) + np.uint64(1)):
@@ -207,66 +312,40 @@ def _fill_counted(
         where = wide(base) + wide(offsets[k])
         for i in range(m):
             at = wide(first + i)
-            stir = wide(np.uint64(np.uint32(np.uint32(at) * np.uint32(0x9E3779B1))) >> shift)
-            out_indices[p + i] = where + wide(at * wide(stride)) + wide(number[i] ^ stir)
+            out_indices[p + i] = where + wide(at * wide(stride)) + wide(number[i] ^ wide(position_stir(at, bits)))
             out_values[p + i] = value
         p += m
     return p
 
 
 @inner
-def _step(number, text, last, m):
-    """From the hashes of the m k-mers to those with one more letter."""
-    for i in range(m):
-        h = np.uint32(np.uint32(number[i]) * np.uint32(0x9E3779B1))
-        number[i] = np.uint32(h ^ np.uint32(text[last + i] + np.uint32(1)))
-
-
-@inner
-def _finish(number, bits, spread, m, slot):
-    """The slots of m hashes: their bits stirred (the finalizer of murmur3), and the top ones taken."""
-    shift = np.uint32(32 - bits)
-    for i in range(m):
-        h = np.uint32(number[i])
-        h = np.uint32(np.uint32(h ^ (h >> np.uint32(15))) * np.uint32(0x85EBCA6B))
-        h = np.uint32(np.uint32(h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
-        h = np.uint32(h >> shift)
-        slot[i] = np.uint32(h + (h & spread))
-
-
-@inner
 def _fill_hashed(
-    text, first, stop, values, explicit, offsets, stride, bits, group_bits, base, number, slot,
+    text, first, stop, values, explicit, offsets, stride, bits, group, group_bits, base, number, slot,
     p, out_indices, out_values,
 ):  # fmt: skip
-    """The orders beyond `explicit` of text[first:stop], in pairs where positions have tables of their own."""
+    """The orders beyond `explicit` of text[first:stop], in groups where positions have tables of their own."""
     wide = out_indices.dtype.type
     orders = np.uint64(len(values) - 1)
-    half = np.uint32(np.uint64(1) << np.uint64(group_bits))
-    low = np.uint32(half - np.uint32(1))
     n = stop - first
     if explicit == 0:
-        number[:n] = wide(0x811C9DC5)
-    second = False
+        number[:n] = wide(SEED)
+    shortest, beyond = np.uint64(0), np.uint64(0)  # order of the group, and the first order after it
     for k in range(np.uint64(explicit) + np.uint64(1), min(orders, n) + np.uint64(1)):
         m = n - k + np.uint64(1)
         last = first + k - np.uint64(1)
-        _step(number, text, last, m)
+        step(number, text, last, m)
         value = out_values.dtype.type(values[k])
-        where = wide(base) + wide(offsets[k])
-        mask = np.uint32(0)
-        if second:  # beside the k-mers of the order before
-            where = where + wide(half) - wide(np.uint64(1) << np.uint64(bits))
-            mask = low
-            second = False
-        else:
-            second = bool(stride > 0 and k < orders)
-            if value != 0.0 or second:
-                _finish(number, bits, np.uint32(~low) if second else np.uint32(0), m, slot)
-        if value != 0.0:
-            for i in range(m):
-                inside = np.uint32(slot[i] ^ (text[last + i] & mask))
-                out_indices[p + i] = where + wide(wide(first + i) * wide(stride)) + wide(inside)
-                out_values[p + i] = value
-            p += m
+        if k >= beyond:
+            together = orders_on_a_line(group, orders - k + np.uint64(1))
+            shortest, beyond = np.uint64(k), k + np.uint64(together)
+            finish(number, bits, together, group_bits, m, slot)
+        if value == 0.0:
+            continue
+        later = k - shortest
+        where = wide(base) + wide(offsets[shortest])
+        for i in range(m):
+            inside = within(slot[i], number[i], text[last + i], later, group_bits)
+            out_indices[p + i] = where + wide(wide(first + i) * wide(stride)) + wide(inside)
+            out_values[p + i] = value
+        p += m
     return p

@@ -12,6 +12,7 @@ from dotadd.batch import Batch, DenseRows, SparseRows
 from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Shape, call_repr, checked_int
+from dotadd.features.origins import Origins
 
 
 class Linear(FeatureMap):
@@ -56,6 +57,20 @@ class Linear(FeatureMap):
             source.start, source.end, source.indices, source.values, plain(rows),
             block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        source = vectors(batch)
+        beyond = nth - (source.end - source.start)[rows]
+        inside = beyond < 0
+        names = Origins.unnamed(repr(self), len(rows))
+        at = nth[inside]
+        names.position[inside] = at if source.indices is None else source.indices[source.start[rows[inside]] + at]
+        return names, np.where(inside, -1, beyond)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        names = Origins.unnamed(repr(self), len(slots))
+        names.position[:] = slots
+        return names
 
 
 def vectors(batch: Batch) -> Block:

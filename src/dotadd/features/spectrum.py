@@ -2,6 +2,8 @@
 
 Spectrum:           k(z, z') = sum over k-mers u of #u(z) #u(z')
 WeightedSpectrum:   k(z, z') = sum over orders d = 1..k of beta_d times the spectrum kernel of order d
+
+With strands="both", a k-mer and its reverse complement are one u, and both strands of a molecule have one phi.
 """
 
 from __future__ import annotations
@@ -12,10 +14,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from dotadd.batch import Batch
+from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.features.alphabet import Alphabet
 from dotadd.features.base import FeatureMap, Shape, call_repr, checked_bits, checked_dim, checked_int
 from dotadd.features.kmers import KmerMap, Layout, explicit_layout, shared_hash_layout, single_layout
+from dotadd.features.origins import Origins, invert_kmers
+from dotadd.features.patterns import Patterns, pattern_bound, pattern_fill
 from dotadd.features.span import Span, as_span
 
 MAX_ORDER = 1000
@@ -50,10 +58,23 @@ def beta(weights: tuple[float, ...] | str | None, orders: int) -> tuple[float, .
 class StringMap(KmerMap):
     """What the maps over an alphabet have in common: options, how they are written, and `hashed`."""
 
-    def __init__(self, order: int, alphabet: str, span: Span | None) -> None:
+    def __init__(self, order: int, alphabet: str, span: Span | None, strands: str = "one") -> None:
         self.order = order
         self.alphabet, self.span = Alphabet(alphabet), as_span(span)
+        if strands not in ("one", "both"):
+            raise FeatureError(f'strands has to be "one" or "both", and not {strands!r}')
+        if strands == "both" and alphabet not in ("dna", "rna"):
+            raise FeatureError(f'strands="both" needs alphabet="dna" or "rna", and {alphabet!r} has no complements')
+        self.strands = strands
         self.bits: int | None = None
+
+    @property
+    def folded(self) -> bool:
+        """Whether a k-mer and its reverse complement are one feature."""
+        return self.strands == "both"
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (self.order,)
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
@@ -61,11 +82,45 @@ class StringMap(KmerMap):
             options["alphabet"] = self.alphabet.name
         if self.span is not None:
             options["span"] = self.span
+        if self.folded:
+            options["strands"] = self.strands
         return options
 
     def __repr__(self) -> str:
-        text = call_repr(type(self).__name__, self.order, **self._options())
+        text = call_repr(type(self).__name__, *self._arguments(), **self._options())
         return text if self.bits is None else f"{text}.hashed({self.bits})"
+
+    @property
+    def dim(self) -> int:
+        return 2**self.bits if self.bits is not None else checked_dim(self, self.alphabet.size**self.order)
+
+    def layout(self) -> Layout:
+        """That of one order alone."""
+        if self.bits is not None:
+            return shared_hash_layout(_last_alone(self.order), self.bits)
+        return single_layout(self.order)
+
+    def patterns(self) -> Patterns | None:
+        """What reads the k-mers where they are folded or have gaps; None where they are read as they stand."""
+        return None
+
+    @property
+    def as_they_stand(self) -> bool:
+        return type(self).fill is StringMap.fill and self.patterns() is None
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        patterns = self.patterns()
+        return super().bound(batch) if patterns is None else pattern_bound(self, batch, patterns)
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        patterns = self.patterns()
+        if patterns is None:
+            super().fill(batch, rows, block)
+        else:
+            pattern_fill(self, batch, rows, block, patterns, self.bits, self.folded)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        return invert_kmers(self, slots)  # a slot is a k-mer's number, however it was read
 
     def resolve(self, shape: Shape) -> FeatureMap:
         checked_dim(self, self.dim)  # refuse a space that is too large before any work is done
@@ -80,6 +135,17 @@ class StringMap(KmerMap):
         return twin
 
 
+def _last_alone(order: int) -> tuple[float, ...]:
+    return (0.0,) * (order - 1) + (1.0,)
+
+
+@lru_cache
+def _contiguous(betas: tuple[float, ...], size: int, tables: bool) -> Patterns:
+    """The patterns without gaps, from the first order that counts."""
+    nodes = [(d, d - 1, math.sqrt(weight)) for d, weight in enumerate(betas, 1) if any(betas[:d])]
+    return Patterns.of(nodes, size, tables=tables)
+
+
 class Spectrum(StringMap):
     """Counts of all k-mers of length k.
 
@@ -89,30 +155,34 @@ class Spectrum(StringMap):
     alphabet: "dna", "rna", "protein", "bytes", or the letters themselves.
     span: (first, stop), the positions to read as in Python's slices: (0, 59) are the first 59 letters, (-20, None) the
         last 20 of each string. None reads all.
+    strands: "both" makes one feature of a k-mer and its reverse complement, for DNA and RNA of which either strand may
+        have been read. Its index is the smaller of the two numbers, which leaves nearly half of the slots unused.
     """
 
-    def __init__(self, k: int, *, alphabet: str = "dna", span: Span | None = None) -> None:
-        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span)
+    def __init__(self, k: int, *, alphabet: str = "dna", span: Span | None = None, strands: str = "one") -> None:
+        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
 
-    @property
-    def dim(self) -> int:
-        return 2**self.bits if self.bits is not None else checked_dim(self, self.alphabet.size**self.order)
-
-    def layout(self) -> Layout:
-        if self.bits is not None:
-            return shared_hash_layout((0.0,) * (self.order - 1) + (1.0,), self.bits)
-        return single_layout(self.order)
+    def patterns(self) -> Patterns | None:
+        return _contiguous(_last_alone(self.order), self.alphabet.size, False) if self.folded else None
 
 
 class WeightedSpectrum(StringMap):
     """Counts of all k-mers of lengths 1 to k, those of length d times sqrt(beta_d).
 
     weights: beta_1 .. beta_k, or "uniform" for all 1; by default beta_d = 2 (k - d + 1) / (k (k + 1)).
-    alphabet, span: as for Spectrum.
+    alphabet, span, strands: as for Spectrum.
     """
 
-    def __init__(self, k: int, *, weights: Weights = None, alphabet: str = "dna", span: Span | None = None) -> None:
-        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span)
+    def __init__(
+        self,
+        k: int,
+        *,
+        weights: Weights = None,
+        alphabet: str = "dna",
+        span: Span | None = None,
+        strands: str = "one",
+    ) -> None:
+        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
         self.weights = checked_weights(weights, self.order)
 
     def _options(self) -> dict[str, Any]:
@@ -124,6 +194,9 @@ class WeightedSpectrum(StringMap):
         if self.bits is not None:
             return 2**self.bits
         return checked_dim(self, sum(self.alphabet.size**d for d in range(1, self.order + 1)))
+
+    def patterns(self) -> Patterns | None:
+        return _contiguous(beta(self.weights, self.order), self.alphabet.size, True) if self.folded else None
 
     def layout(self) -> Layout:
         betas = beta(self.weights, self.order)

@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim
+from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim, sub_state
+from dotadd.features.origins import Origins
+from dotadd.features.part import Part, Times
 
 
 class Stack(FeatureMap):
@@ -24,6 +27,7 @@ class Stack(FeatureMap):
         self.parts = parts
         self.takes = tuple(kind for kind in parts[0].takes if all(kind in part.takes for part in parts))
         self.distinct = all(part.distinct for part in parts)
+        self.bulk = any(part.bulk for part in parts)
         if not self.takes:
             reads = [f"{part!r} reads {' or '.join(kind.kind for kind in part.takes)}" for part in parts]
             raise FeatureError(f"these maps cannot be stacked: {', '.join(reads)}")
@@ -40,8 +44,24 @@ class Stack(FeatureMap):
     def dim(self) -> int:
         return checked_dim(self, sum(part.dim for part in self.parts))
 
+    @property
+    def anchor(self) -> int:  # type: ignore[override]
+        """That of the largest part: it has the most to lose."""
+        dims = [part.dim for part in self.parts]
+        largest = int(np.argmax(dims))
+        return sum(dims[:largest]) + self.parts[largest].anchor
+
     def resolve(self, shape: Shape) -> Stack:
         return Stack(*(part.resolve(shape) for part in self.parts))
+
+    def learn(self, batch: Batch) -> Stack:
+        return Stack(*(part.learn(batch) for part in self.parts))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {f"{k}.{name}": array for k, part in enumerate(self.parts) for name, array in part.state().items()}
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> Stack:
+        return Stack(*(part.with_state(sub_state(state, str(k))) for k, part in enumerate(self.parts)))
 
     def check(self, batch: Batch) -> BadRow | None:
         found = [bad for bad in (part.check(batch) for part in self.parts) if bad is not None]
@@ -57,6 +77,48 @@ class Stack(FeatureMap):
             part.fill(batch, rows, block.placed(base, 1.0))
             base += part.dim
 
+    def prepared(self, batch: Batch, threads: int = 1) -> Stack:
+        return Stack(*(part.prepared(batch, threads) for part in self.parts))
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        base = 0
+        for part in self.parts:
+            part.dot(batch, rows, w[base : base + part.dim], out)
+            base += part.dim
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        base = 0
+        for part in self.parts:
+            part.add(batch, rows, coefficients, w[base : base + part.dim])
+            base += part.dim
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        return sum((part.squared_norms(batch, rows) for part in self.parts), start=np.zeros(len(rows)))
+
+    def tiles(self, slots: int) -> list[tuple[int, Part]]:
+        tiles, base = [], 0
+        for part in self.parts:
+            tiles += [(base + first, tile) for first, tile in part.tiles(slots)]
+            base += part.dim
+        return tiles
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        found, beyond = Origins.unnamed(repr(self), len(rows)), nth.copy()
+        for part in self.parts:
+            open_ = np.flatnonzero(beyond >= 0)
+            names, beyond[open_] = part.origins(batch, rows[open_], beyond[open_])
+            mine = beyond[open_] < 0
+            found.put(open_[mine], names.take(mine))
+        return found, beyond
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        found, base = Origins.unnamed(repr(self), len(slots)), 0
+        for part in self.parts:
+            mine = np.flatnonzero((slots >= base) & (slots < base + part.dim))
+            found.put(mine, part.invert(slots[mine] - base))
+            base += part.dim
+        return found
+
 
 class Scaled(FeatureMap):
     """A map times a number. Its kernel is scaled by the number's square."""
@@ -67,7 +129,7 @@ class Scaled(FeatureMap):
         if not math.isfinite(factor):
             raise FeatureError(f"a map can be scaled by a finite number, and not by {factor!r}")
         self.factor, self.phi = float(factor), phi
-        self.takes, self.distinct = phi.takes, phi.distinct
+        self.takes, self.distinct, self.bulk = phi.takes, phi.distinct, phi.bulk
 
     @classmethod
     def of(cls, phi: FeatureMap, factor: float) -> FeatureMap:
@@ -84,8 +146,21 @@ class Scaled(FeatureMap):
     def dim(self) -> int:
         return self.phi.dim
 
+    @property
+    def anchor(self) -> int:  # type: ignore[override]
+        return self.phi.anchor
+
     def resolve(self, shape: Shape) -> Scaled:
         return Scaled(self.factor, self.phi.resolve(shape))
+
+    def learn(self, batch: Batch) -> Scaled:
+        return Scaled(self.factor, self.phi.learn(batch))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self.phi.state()
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> Scaled:
+        return Scaled(self.factor, self.phi.with_state(state))
 
     def check(self, batch: Batch) -> BadRow | None:
         return self.phi.check(batch)
@@ -95,3 +170,25 @@ class Scaled(FeatureMap):
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         self.phi.fill(batch, rows, block.placed(0, self.factor))
+
+    def prepared(self, batch: Batch, threads: int = 1) -> Scaled:
+        return Scaled(self.factor, self.phi.prepared(batch, threads))
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        Times(self.phi, self.factor).dot(batch, rows, w, out)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        Times(self.phi, self.factor).add(batch, rows, coefficients, w)
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        return self.factor**2 * self.phi.squared_norms(batch, rows)
+
+    def tiles(self, slots: int) -> list[tuple[int, Part]]:
+        return [(first, Times(tile, self.factor)) for first, tile in self.phi.tiles(slots)]
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        # k-mers of value 0 are not written, and it is the map inside that knows it
+        return super().origins(batch, rows, nth) if self.factor == 0.0 else self.phi.origins(batch, rows, nth)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        return self.phi.invert(slots)

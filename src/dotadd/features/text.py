@@ -1,10 +1,12 @@
-"""NGrams and BagOfWords: hashed features of text.
+"""NGrams, BagOfWords and WordNGrams: hashed features of text.
 
 Text is the bytes of its UTF-8, so a letter beyond ASCII counts as two or more. Lower case is made of ASCII's capitals.
 """
 
 from __future__ import annotations
 
+import copy
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +20,7 @@ from dotadd.features.alphabet import Alphabet
 from dotadd.features.base import FeatureMap, call_repr, checked_bits, checked_int
 from dotadd.features.hashing import slot_of
 from dotadd.features.kmers import KmerMap, Layout, shared_hash_layout
+from dotadd.features.origins import Origins
 from dotadd.features.spectrum import MAX_ORDER
 
 
@@ -39,6 +42,15 @@ def _letter_codes(lowercase: bool) -> np.ndarray:
     return codes
 
 
+def _lengths(n: int | tuple[int, int]) -> tuple[int, int]:
+    """The shortest and the longest of the lengths that n allows."""
+    pair = tuple(n) if isinstance(n, tuple | list) else (n, n)
+    if len(pair) != 2:
+        raise FeatureError(f"n has to be a length or a pair (shortest, longest), and not {n!r}")
+    shortest = checked_int("n", pair[0], 1, MAX_ORDER)
+    return shortest, checked_int("n", pair[1], shortest, MAX_ORDER)
+
+
 class NGrams(KmerMap):
     """Counts of the runs of n characters, blanks and all, hashed into 2**bits slots.
 
@@ -46,11 +58,7 @@ class NGrams(KmerMap):
     """
 
     def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:
-        pair = tuple(n) if isinstance(n, tuple | list) else (n, n)
-        if len(pair) != 2:
-            raise FeatureError(f"n has to be a length or a pair (shortest, longest), and not {n!r}")
-        self.shortest = checked_int("n", pair[0], 1, MAX_ORDER)
-        self.longest = checked_int("n", pair[1], self.shortest, MAX_ORDER)
+        self.shortest, self.longest = _lengths(n)
         self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)
         self.alphabet, self.span = Alphabet("bytes"), None
 
@@ -70,21 +78,30 @@ class NGrams(KmerMap):
         return shared_hash_layout(betas, self.bits)
 
 
-class BagOfWords(FeatureMap):
-    """Counts of words, hashed into 2**bits slots. A word is a run of letters, digits and underscores.
+class WordNGrams(FeatureMap):
+    """Counts of the runs of n words, hashed into 2**bits slots. A word is a run of letters, digits and underscores.
 
-    Every byte beyond ASCII counts as a letter. With binary=True a slot that occurs has the value 1, however often.
+    Words follow each other whatever stands between them, and their order counts. Every byte beyond ASCII counts as a
+    letter. With binary=True a slot that occurs has the value 1, however often.
+
+    n: how many words, or a pair (shortest, longest) for all lengths between: (1, 2) are single words and pairs.
     """
 
     takes = (Strings,)
 
-    def __init__(self, *, bits: int = 20, lowercase: bool = True, binary: bool = False) -> None:
+    def __init__(
+        self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True, binary: bool = False
+    ) -> None:
+        self.shortest, self.longest = _lengths(n)
         self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)
         self.binary = self.distinct = _checked_flag("binary", binary)
 
     def __repr__(self) -> str:
-        binary = {"binary": True} if self.binary else {}
-        return call_repr("BagOfWords", **_options(self.bits, self.lowercase), **binary)
+        n = self.longest if self.shortest == self.longest else (self.shortest, self.longest)
+        return call_repr("WordNGrams", n, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return _options(self.bits, self.lowercase) | ({"binary": True} if self.binary else {})
 
     @property
     def dim(self) -> int:
@@ -92,15 +109,56 @@ class BagOfWords(FeatureMap):
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         assert isinstance(batch, Strings)
-        letters = batch.lengths() if batch.width is None else batch.width
-        return (letters + 1) // 2  # between two words is at least one byte
+        letters = batch.lengths().astype(np.int64) if batch.width is None else batch.width
+        words = (letters + 1) // 2  # between two words is at least one byte
+        runs = sum(np.maximum(words - n + 1, 0) for n in range(self.shortest, self.longest + 1))
+        return runs if isinstance(runs, np.ndarray) else int(runs)
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         assert isinstance(batch, Strings)
         _fill_words(
-            plain(batch.letters), *batch.bounds(rows), _word_codes(self.lowercase), self.bits, self.binary,
-            block.base, block.scale, block.end, block.indices, block.values,
+            plain(batch.letters), *batch.bounds(rows), _word_codes(self.lowercase), self.shortest, self.longest,
+            self.bits, self.binary, block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        assert isinstance(batch, Strings)
+        names, beyond = Origins.unnamed(repr(self), len(rows)), np.full(len(rows), -1, np.int64)
+        runs = {row: self._runs(batch.take(np.array([row]))) for row in np.unique(rows).tolist()}
+        for h, (row, n) in enumerate(zip(rows.tolist(), nth.tolist(), strict=True)):
+            if n < len(runs[row]):
+                names.text[h] = runs[row][n]
+            else:
+                beyond[h] = n - len(runs[row])
+        return names, beyond
+
+    def _runs(self, text: Strings) -> list[bytes]:
+        """The runs of words of one text in the order in which `fill` writes them."""
+        words = re.findall(rb"[0-9A-Za-z_\x80-\xff]+", text[0].lower() if self.lowercase else text[0])
+        lengths = range(self.longest, self.shortest - 1, -1)
+        runs = [b" ".join(words[last - n : last]) for last in range(1, len(words) + 1) for n in lengths if n <= last]
+        if not self.binary:
+            return runs
+        twin = copy.copy(self)
+        twin.binary = False
+        block = Block.scratch(np.array([len(runs)]), self.dim)
+        twin.fill(text, np.zeros(1, np.int64), block)
+        assert block.indices is not None
+        _, first = np.unique(block.indices, return_index=True)
+        return [runs[k] for k in np.sort(first)]
+
+
+class BagOfWords(WordNGrams):
+    """Counts of words, hashed into 2**bits slots: WordNGrams(1).
+
+    bits, lowercase, binary: as for WordNGrams.
+    """
+
+    def __init__(self, *, bits: int = 20, lowercase: bool = True, binary: bool = False) -> None:
+        super().__init__(1, bits=bits, lowercase=lowercase, binary=binary)
+
+    def __repr__(self) -> str:
+        return call_repr("BagOfWords", **self._options())
 
 
 @lru_cache
@@ -114,36 +172,49 @@ def _word_codes(lowercase: bool) -> np.ndarray:
 
 @kernel
 def _fill_words(
-    letters, starts, ends, codes, bits, binary, base, scale, cursor, out_indices, out_values
+    letters, starts, ends, codes, shortest, longest, bits, binary, base, scale, cursor, out_indices, out_values
 ):  # fmt: skip
     size = np.uint64(4)
     if binary:
-        longest = np.int64(0)
+        most = np.int64(0)
         for j in range(len(starts)):
-            longest = max(longest, ends[j] - starts[j])
-        while size < np.uint64(longest):
+            most = max(most, (ends[j] - starts[j]) * (longest - shortest + 1))
+        while size < np.uint64(most):  # twice the slots that a row can have
             size *= np.uint64(2)
     seen = np.zeros(size, np.uint64)  # a table of the row's slots, each + 1; 0 is an empty place
+    run = np.zeros(longest + 1, np.uint64)  # the hash of the last n words at n
     for j in range(len(starts)):
         p = np.uint64(cursor[j])
         h = np.uint64(0)
+        words = 0
         for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
             code = np.uint64(codes[letters[i]])
             if code != np.uint64(0):
-                h = np.uint64((h + code) * np.uint64(0x9E3779B97F4A7C15))
-                h ^= h >> np.uint64(29)
+                h = _stirred(h + code)
             if h == np.uint64(0) or (code != np.uint64(0) and i + np.uint64(1) < np.uint64(ends[j])):
                 continue
-            slot = slot_of(h, bits)
+            words += 1
+            for n in range(min(words, longest), 0, -1):
+                run[n] = h if n == 1 else _stirred(_stirred(run[n - 1]) + h)
+                if n < shortest:
+                    continue
+                slot = slot_of(run[n], bits)
+                if binary and not _insert(seen, slot):
+                    continue
+                out_indices[p] = np.uint64(base) + slot
+                out_values[p] = scale
+                p += np.uint64(1)
             h = np.uint64(0)
-            if binary and not _insert(seen, slot):
-                continue
-            out_indices[p] = np.uint64(base) + slot
-            out_values[p] = scale
-            p += np.uint64(1)
         if binary:
             seen[:] = np.uint64(0)
         cursor[j] = p
+
+
+@inner
+def _stirred(h):
+    """One step of a hash."""
+    h = np.uint64(h * np.uint64(0x9E3779B97F4A7C15))
+    return np.uint64(h ^ (h >> np.uint64(29)))
 
 
 @inner

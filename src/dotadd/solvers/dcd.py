@@ -19,6 +19,10 @@ In floating point w drifts away from sum_i alpha_i y_i phi(z_i). The margins are
 corrects them, so w stays good for the primal; the identity above gains the term |w - sum_i alpha_i y_i phi(z_i)|^2 / 2,
 which is added at the end, the sum built from scratch in float64.
 
+Where a DOT of many examples at once is much cheaper than visits (`bulk`, see expand.py), training begins on a sample
+(sample.py), and all margins are computed not only at the end but whenever the examples at hand are solved three times
+as well as all were: only examples that would move are visited until then.
+
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
 the multiplier, updated after each pass.
 """
@@ -35,11 +39,13 @@ from dotadd.block import row_add, row_dot, squared_length
 from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, total_dual_term, value
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.sample import Sample
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
 
 # The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
 INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
 N_NUMBERS = 10
+SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 AHEAD = 3  # rows: the next but two is fetched into the cache while this one is worked on
 
 
@@ -51,7 +57,7 @@ class _State:
         self.active = (problem.cost > 0.0).astype(np.uint8)
         self.numbers = np.zeros(N_NUMBERS)
         self.trace: list[Progress] = []
-        self.failures = self.look_again = 0
+        self.target, self.failures, self.look_again = 0.0, 0, 0
         self.reason: Reason | None = None
         self.primal = self.dual = self.gap = np.nan
         self.restart()
@@ -76,13 +82,29 @@ class _State:
         self.dual = self.primal - max(0.0, gap)
         self.gap = max(0.0, gap) / self.primal if self.primal > 0.0 else 0.0
 
+    def look_later(self, tol: float, bulk: bool) -> None:
+        """Decide after a look at all margins, at which estimate of the gap to take the next one."""
+        if bulk:
+            self.target = max(SETTLED * self.gap, min(tol, tol * tol / self.gap) if self.gap > 0.0 else tol)
+            return
+        # The estimate was too rosy: examples had been shrunk wrongly, or it is close to the tolerance. A look costs a
+        # pass over all examples, so the wait for the next one grows with the failures.
+        self.failures += 1
+        self.look_again = len(self.trace) + 1 + self.failures
+
+    def ready(self) -> bool:
+        """Whether the latest pass calls for a look at all margins."""
+        latest = self.trace[-1]
+        return latest.active == 0 or (latest.gap <= self.target and latest.passes >= self.look_again)
+
     def begin_pass(self) -> None:
         numbers = self.numbers
         numbers[GAP], numbers[ACTIVE] = 0.0, 0
         numbers[PG_MAX], numbers[PG_MIN] = -np.inf, np.inf
 
-    def end_pass(self, seconds: float, multiplier_step: float) -> Progress:
-        """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
+    def end_pass(self, seconds: float, multiplier_step: float, rows: int) -> Progress:
+        """The estimates that this pass over `rows` examples has summed up; the multiplier's update for a free
+        intercept."""
         numbers = self.numbers
         numbers[OLD_PG_MAX] = numbers[PG_MAX] if numbers[PG_MAX] > 0.0 else np.inf
         numbers[OLD_PG_MIN] = numbers[PG_MIN] if numbers[PG_MIN] < 0.0 else -np.inf
@@ -94,7 +116,6 @@ class _State:
             numbers[INTERCEPT] += multiplier_step * numbers[BALANCE]
         primal = dual + gap
         relative = abs(gap) / primal if primal > 0.0 else 0.0
-        rows = len(self.alpha)
         progress = Progress(len(self.trace) + 1, seconds, primal, dual, relative, int(numbers[ACTIVE]), rows)
         self.trace.append(progress)
         return progress
@@ -114,21 +135,25 @@ def dcd(
         starts = [_start(problem) for _ in problem.signs]
     else:
         starts = [np.where(problem.cost > 0.0, np.clip(np.asarray(a, np.float64), 0.0, upper), 0.0) for a in alphas]
+    rng = settings.rng()
+    bulk = problem.examples.bulk and problem.loss is not Loss.LOGISTIC  # whose dual variables are never 0
+    sample = Sample(problem, rng, grows=bulk and shrink and alphas is None)
     ws = [problem.zeros() for _ in problem.signs]
     if any(alpha.any() for alpha in starts):
-        problem.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
-    states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
+        problem.examples.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
+    states = [_State(sample.problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
+    for state in states:
+        state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
-    norms = problem.norms()
+    norms = problem.examples.squared_norms()
     step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
     norms += step
-    rng = settings.rng()
     seconds["expand"] = deadline.elapsed()
 
     limit = Reason.MAX_PASSES
     try:
         if alphas is not None:
-            _measure(problem, states, seconds)
+            _measure(sample, states, seconds)
             for state in states:
                 state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
         for _ in range(settings.max_passes):
@@ -136,22 +161,21 @@ def dcd(
             if not running:
                 break
             _pass(problem, running, norms, step, rng, shrink, deadline, seconds)
-            ready = []
             for state in running:
-                progress = state.end_pass(deadline.elapsed(), step)
+                progress = state.end_pass(deadline.elapsed(), step, sample.size)
                 if settings.on_progress is not None:
                     settings.on_progress(progress, state.k)
-                if (progress.gap <= settings.tol and progress.passes >= state.look_again) or progress.active == 0:
-                    ready.append(state)
-            _measure(problem, ready, seconds)
+            ready = [state for state in running if state.ready()]
+            if not sample.whole:
+                if len(ready) < len(running):
+                    continue
+                sample.grow()
+            _measure(sample, ready, seconds)
             for state in ready:
-                if state.gap <= settings.tol:
+                if sample.whole and state.gap <= settings.tol:
                     state.reason = Reason.CONVERGED
                 else:
-                    # The estimate was too rosy: examples had been shrunk wrongly, or it is close to the tolerance.
-                    # A look costs a pass over all examples, so the wait for the next one grows with the failures.
-                    state.failures += 1
-                    state.look_again = len(state.trace) + 1 + state.failures
+                    state.look_later(settings.tol, bulk)
     except TimeUpError:
         limit = Reason.MAX_TIME
     except KeyboardInterrupt:
@@ -160,7 +184,7 @@ def dcd(
     for state in unfinished:
         state.reason = limit
     try:
-        _measure(problem, unfinished, seconds)
+        _measure(Sample(problem, rng, grows=False), unfinished, seconds)
         _prove(problem, states, seconds)
         for state in states:
             if state.reason is Reason.CONVERGED and state.gap > settings.tol:
@@ -216,7 +240,7 @@ def _pass(
         order = np.flatnonzero(np.logical_or.reduce([state.active for state in group])).astype(np.int32)
         shuffle(order, rng)
         mark = perf_counter()
-        for block, at, rows in problem.examples.blocks(order):
+        for block, at, rows in problem.examples.blocks(order, ahead=True):
             expanded = perf_counter()
             seconds["expand"] += expanded - mark
             for state in group:
@@ -230,15 +254,19 @@ def _pass(
             deadline.check()
 
 
-def _measure(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
-    """Compute all margins, and from them primal and gap; wake examples that were shrunk wrongly."""
+def _measure(sample: Sample, states: list[_State], seconds: dict[str, float]) -> None:
+    """Compute all margins of the sample, and from them primal and gap; wake the examples that would move."""
     if not states:
         return
     began = perf_counter()
+    problem, rows = sample.problem, sample.rows
     if problem.intercept is Intercept.FREE:
         changes = [_balance(state.alpha, problem.signs[state.k]) for state in states]
-        problem.add(changes, [state.w for state in states])
-    for state, output in zip(states, problem.outputs([state.w for state in states]), strict=True):
+        problem.examples.add(changes, [state.w for state in states])
+    for state, output in zip(states, problem.outputs([state.w for state in states], rows), strict=True):
+        if rows is not None:  # the others have cost 0: whatever their output, they do not count
+            given, output = output, np.zeros(len(problem.examples))
+            output[rows] = given
         state.restart()
         sign = problem.signs[state.k]
         if problem.intercept is Intercept.FREE:
@@ -254,7 +282,7 @@ def _prove(problem: Problem, states: list[_State], seconds: dict[str, float]) ->
     """Add to the gap what w differs from sum_i alpha_i y_i phi(z_i)."""
     began = perf_counter()
     coefficients = [state.alpha * problem.signs[state.k] for state in states]
-    distances = problem.distances(coefficients, [state.w for state in states])
+    distances = problem.examples.squared_distances(coefficients, [state.w for state in states])
     for state, distance in zip(states, distances, strict=True):
         state.set_gap(state.primal - state.dual + 0.5 * distance)
     seconds["certify"] += perf_counter() - began

@@ -1,8 +1,9 @@
 """convert: any source as an Arrow IPC file with LZ4, or as Parquet, that reads back without parsing.
 
-The columns are `x`, `label` and `weight` (where there are any). DNA of one length takes two bits a letter. How the
-examples are written is settled by the first chunk; where a later one does not fit (a value other than 1, an index
-beyond 32 bits, a letter other than ACGT), the work starts again with a wider form.
+The columns are `x`, `label` and `weight` (where there are any). Windows of a genome are called `sequence`, not `x`, and
+have their coordinates beside them. DNA of one length takes two bits a letter. How the examples are written is settled
+by the first chunk; where a later one does not fit (a value other than 1, an index beyond 32 bits, a letter other than
+ACGT), the work starts again with a wider form.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from dotadd.batch import Batch, SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source, require_alike
 from dotadd.sources.dna import fixed_width, pack
-from dotadd.sources.table import LENGTH, PACKED
+from dotadd.sources.located import Located
+from dotadd.sources.table import EXAMPLES, LENGTH, PACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+PARQUET = (".parquet", ".pq")  # how the names of Parquet files end
 
 
 @dataclass(frozen=True)
@@ -75,21 +79,27 @@ class _DoesNotFit(Exception):
         self.form = form
 
 
-def convert(source: Source, path: str | os.PathLike[str], *, dna: bool | None = None) -> Converted:
+def convert(
+    source: Source, path: str | os.PathLike[str], *, dna: bool | None = None, parquet: bool | None = None
+) -> Converted:
     """Write all examples of the source to `path`: Parquet if it ends in .parquet or .pq, else Arrow IPC.
+
+    `parquet` says so where the name does not.
 
     The file appears whole or not at all. With `dna` None, strings that are ACGT of one length throughout are packed
     into two bits a letter (and come back in capitals); True insists on it, False never does.
     """
     form: _Form | None = None
+    if parquet is None:
+        parquet = os.fspath(path).endswith(PARQUET)
     while True:
         try:
-            return _write(source, os.fspath(path), form, dna)
+            return _write(source, os.fspath(path), form, dna, parquet)
         except _DoesNotFit as wider:
             form = wider.form
 
 
-def _write(source: Source, path: str, form: _Form | None, dna: bool | None) -> Converted:
+def _write(source: Source, path: str, form: _Form | None, dna: bool | None, parquet: bool) -> Converted:
     rows, n_features = 0, 0
     first: Chunk | None = None
     writer: _Writer | None = None
@@ -99,7 +109,7 @@ def _write(source: Source, path: str, form: _Form | None, dna: bool | None) -> C
                 if first is None:
                     first = chunk
                     form = form or _Form.of(chunk.batch, dna)
-                    writer = _Writer(str(temporary), path.endswith((".parquet", ".pq")), _schema(chunk, form))
+                    writer = _Writer(str(temporary), parquet, _schema(chunk, form))
                 assert form is not None
                 assert writer is not None
                 require_alike(first, chunk)
@@ -121,12 +131,16 @@ def _schema(chunk: Chunk, form: _Form) -> pa.Schema:
     x = _examples(chunk.batch.slice(0, 1), form)
     assert x is not None
     metadata = {PACKED: b"1", LENGTH: str(form.dna).encode()} if form.dna is not None else None
-    fields = [pa.field("x", x.type, nullable=False, metadata=metadata)]
+    column = "sequence" if isinstance(chunk, Located) else "x"
+    fields = [pa.field(column, x.type, nullable=False, metadata=metadata)]
     if chunk.y is not None:
         fields.append(pa.field("label", _label_type(chunk.y), nullable=False))
     if chunk.weight is not None:
         fields.append(pa.field("weight", pa.float64(), nullable=False))
-    return pa.schema(fields, metadata={"dotadd": __version__, "kind": chunk.batch.kind})
+    if isinstance(chunk, Located):
+        at = chunk.coordinates.to_arrow()
+        fields.extend(pa.field(name, values.type, nullable=False) for name, values in at.items())
+    return pa.schema(fields, metadata={"dotadd": __version__, "kind": chunk.batch.kind, EXAMPLES: column})
 
 
 def _label_type(y: np.ndarray) -> pa.DataType:
@@ -150,6 +164,8 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
         columns.append(pa.array(labels, _label_type(chunk.y)))
     if chunk.weight is not None:
         columns.append(pa.array(chunk.weight, pa.float64()))
+    if isinstance(chunk, Located):
+        columns.extend(chunk.coordinates.to_arrow().values())
     return columns
 
 
@@ -190,7 +206,8 @@ class _Writer:
         if parquet:
             self._writer = pq.ParquetWriter(path, schema)
         else:
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            # Names of sequences are met as they come, so the dictionary of the column grows.
+            options = pa.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
             self._writer = pa.ipc.new_file(path, schema, options=options)
 
     def write(self, columns: list[pa.Array]) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA in two bits a letter
+EXAMPLES = b"column"  # metadata of a schema: the column of the examples in a file that `convert` wrote
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -49,7 +50,7 @@ def layout_of(
 ) -> Layout:
     """The layout of a table of this schema. A file that `convert` wrote needs no names."""
     if b"dotadd" in (schema.metadata or {}) and column is None:
-        column = "x"
+        column = schema.metadata.get(EXAMPLES, b"x").decode()
         label = label or ("label" if "label" in schema.names else None)
         weight = weight or ("weight" if "weight" in schema.names else None)
     numeric = [field.name for field in schema if is_number(field.type)]

@@ -1,0 +1,155 @@
+"""Indexed: a slot of w only for the features that occur in training.
+
+phi'(z)_s = phi(z)_i, where s is the slot that an index gives to the id i; features that were never seen have none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dotadd._jit import kernel
+from dotadd.batch import Batch
+from dotadd.block import Block
+from dotadd.errors import FeatureError
+from dotadd.features.base import BadRow, FeatureMap, Shape, sub_state
+from dotadd.features.linear import Linear
+from dotadd.features.origins import Origins
+from dotadd.weights import MISSING, Dense, Form, HashTable, SortedArray, Trie
+
+FORMS: dict[str, type[Form]] = {form.name: form for form in (HashTable, SortedArray, Trie, Dense)}
+FEWEST_IDS, MOST_IDS = 1 << 18, 1 << 24  # that are learned at a time
+
+
+class Indexed(FeatureMap):
+    """A map whose space may be open and huge, up to 2**63 ids; w is as long as there were different ids in training.
+
+    `learn` gives slots to ids, and other ids are left out: their weight would be 0. Normalize before indexing (or by
+    `indexed(...).normalized()`, which is the same), so that the length of an example counts features that were never
+    seen; where a stack of indexed maps is normalized, it does not.
+    """
+
+    def __init__(self, phi: FeatureMap, form: str = "hash_table", index: Form | None = None) -> None:
+        if form not in FORMS:
+            raise FeatureError(f"there is no form {form!r} of w; there are {', '.join(FORMS)}")
+        self.phi, self.form, self.index = phi, form, index
+        self.takes, self.distinct = phi.takes, phi.distinct
+
+    def __repr__(self) -> str:
+        inside = repr(self.phi)
+        return f"{f'({inside})' if self.phi.is_sum else inside}.indexed({self.form!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are described alike; what they have learned belongs to the model."""
+        return isinstance(other, Indexed) and (self.phi, self.form) == (other.phi, other.form)
+
+    __hash__ = FeatureMap.__hash__
+
+    def normalized(self) -> Indexed:
+        return Indexed(self.phi.normalized(), self.form, self.index)
+
+    @property
+    def dim(self) -> int:
+        return self._learned().size
+
+    def _learned(self) -> Form:
+        if self.index is None:
+            raise FeatureError(f"{self!r} has not seen the training data yet: use phi.resolve(shape).learn(batch)")
+        return self.index
+
+    def resolve(self, shape: Shape) -> Indexed:
+        # as for Hashed, vectors need no number of columns
+        return self if isinstance(self.phi, Linear) else Indexed(self.phi.resolve(shape), self.form, self.index)
+
+    def learn(self, batch: Batch) -> Indexed:
+        phi = self.phi.learn(batch)
+        index = FORMS[self.form]() if self.index is None else self.index.copy()
+        room = np.cumsum(np.broadcast_to(np.asarray(phi.bound(batch), np.int64), len(batch)))
+        first = used = 0
+        while first < len(batch):
+            # as many as there are already: merging them into a sorted array then costs no more than sorting them
+            step = min(max(FEWEST_IDS, index.size), MOST_IDS)
+            stop = max(first + 1, int(np.searchsorted(room, used + step, side="right")))
+            index.insert(_ids(phi, batch.slice(first, stop), np.arange(stop - first))[0])
+            first, used = stop, int(room[stop - 1])
+        return Indexed(phi, self.form, index)
+
+    def state(self) -> dict[str, np.ndarray]:
+        inside = {f"phi.{name}": array for name, array in self.phi.state().items()}
+        return inside | {f"index.{name}": array for name, array in self._learned().state().items()}
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> Indexed:
+        index = FORMS[self.form].from_state(sub_state(state, "index"))
+        return Indexed(self.phi.with_state(sub_state(state, "phi")), self.form, index)
+
+    def check(self, batch: Batch) -> BadRow | None:
+        return None if isinstance(self.phi, Linear) else self.phi.check(batch)
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        return self.phi.bound(batch)
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        assert block.indices is not None
+        ids = np.empty(len(block.indices), np.uint64)
+        first = block.end[: len(rows)].copy()
+        self.phi.fill(batch, rows, Block(block.start, block.end, ids, block.values, scale=block.scale))
+        _pack(first, block.end, ids)
+        slots = self._learned().find(ids[: int((block.end[: len(rows)] - first).sum())])
+        _place(first, block.end, slots, block.base, block.indices, block.values)
+
+    def prepared(self, batch: Batch, threads: int = 1) -> Indexed:
+        return Indexed(self.phi.prepared(batch, threads), self.form, self.index)
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        distinct, at = np.unique(rows, return_inverse=True)
+        ids, offsets = _ids(self.phi, batch, distinct)
+        known = np.flatnonzero(self._learned().find(ids) != MISSING)
+        before = np.searchsorted(known, offsets)  # of the features that are written, so many belong to earlier rows
+        place = before[at] + nth
+        inside = place < before[at + 1]
+        names = Origins.unnamed(repr(self), len(rows))
+        nth_of_phi = known[place[inside]] - offsets[at[inside]]
+        names.put(np.flatnonzero(inside), self.phi.origins(batch, rows[inside], nth_of_phi)[0])
+        return names, np.where(inside, -1, place - before[at + 1])
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        return self.phi.invert(self._learned().ids()[slots])
+
+
+def _ids(phi: FeatureMap, batch: Batch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ids that phi writes for these rows, one row after the other, and where each row begins and the last ends."""
+    bound = phi.bound(batch)
+    bounds = np.full(len(rows), bound, np.int64) if np.ndim(bound) == 0 else np.asarray(bound)[rows]
+    block = Block.scratch(bounds, 2**64)
+    phi.fill(batch, rows, block)
+    assert block.indices is not None
+    _pack(block.start, block.end, block.indices)
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(block.end - block.start, out=offsets[1:])
+    return block.indices[: offsets[-1]], offsets
+
+
+@kernel
+def _pack(first, end, ids):
+    """Move the ids of all rows to the front, one row after the other."""
+    p = np.uint64(0)
+    for j in range(len(first)):
+        for k in range(np.uint64(first[j]), np.uint64(end[j])):
+            ids[p] = ids[k]
+            p += np.uint64(1)
+
+
+@kernel
+def _place(first, end, slots, base, out_indices, values):
+    """Write the slots into their rows and leave out what has none; the values move along, and `end` with them."""
+    at = np.uint64(0)
+    for j in range(len(first)):
+        p = np.uint64(first[j])
+        for k in range(np.uint64(first[j]), np.uint64(end[j])):
+            if slots[at] != MISSING:
+                out_indices[p] = np.uint64(base) + slots[at]
+                values[p] = values[k]
+                p += np.uint64(1)
+            at += np.uint64(1)
+        end[j] = p

@@ -1,0 +1,188 @@
+"""DOT and ADD of many strings with the tables of weighted degree features, position by position.
+
+Taken string by string, weighted degree features touch all of w, some 50 MB, for each string, and most touches miss the
+cache. Here some thousand strings are taken at once and the loop over positions is the outer one: the tables of one
+position (300 kB at degree 20 and 12 bits) stay in the L2 cache while all strings look up their k-mers in them. Strings
+stand beside each other in the inner loops, letters transposed, so that these vectorise; nothing is written but the
+sums, not even the indices.
+
+Where k-mers are counted through, the tables of the short orders are summed up into one before the look-up:
+fold[u] = sum over orders k of value_k * w_k[first k letters of u], and one look-up serves all of these orders.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dotadd._jit import inner, kernel
+from dotadd.features.alphabet import FOREIGN
+from dotadd.features.kmer_hash import SEED, finish, orders_on_a_line, position_stir, step, within
+
+FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
+
+
+@kernel
+def dot_or_add(
+    letters, starts, ends, codes, size, values, explicit, offsets, stride, bits, group, group_bits,
+    first, w, numbers, adding,
+):  # fmt: skip
+    """DOT, numbers[j] += <w, phi(string j)>; or if `adding` ADD, w += sum_j numbers[j] phi(string j).
+
+    w holds the tables of the positions from `first` on, as many as its length tells. String j is
+    letters[starts[j]:ends[j]].
+    """
+    degree = len(values) - 1
+    n = len(starts)
+    last = first + len(w) // stride  # positions at which k-mers begin
+    longest = np.int64(0)
+    for j in range(n):
+        longest = max(longest, ends[j] - starts[j])
+    reach = min(longest, last + degree - 1)  # letters that they reach
+    if reach <= first:
+        return
+    folded, fold_size = 0, 1
+    if not adding:
+        while folded < explicit and fold_size * size <= min(FOLD, n):
+            folded, fold_size = folded + 1, fold_size * size
+    fold, spare = np.zeros(fold_size, np.float64), np.zeros(fold_size, np.float64)
+    text = np.empty((reach - first, n), np.uint16)
+    _transpose(letters, starts, ends, codes, first, text)
+    room = np.zeros(n, np.int32)  # letters from this position to the string's end or to the next foreign letter
+    number = np.empty(n, np.uint32)
+    line = np.empty(n, np.uint32)
+    slot = np.empty(n, np.uint32)
+    for p in range(reach - 1, first - 1, -1):
+        lowest, highest = _less_room(text[p - first], room)
+        if p >= last:
+            continue
+        tables = w[(p - first) * stride : (p - first + 1) * stride]
+        stir = np.uint32(position_stir(p, bits))
+        number[:] = np.uint32(0)
+        done = 0
+        if folded and lowest >= folded:
+            fold, spare = _fold(tables, values, offsets, size, folded, stir, fold, spare)
+            for k in range(folded):
+                _count(number, text[p - first + k], size)
+            _look_up_fold(fold, number, numbers)
+            done = folded
+        for k in range(done + 1, min(explicit, highest) + 1):
+            _count(number, text[p - first + k - 1], size)
+            if values[k] != 0.0:
+                for j in range(np.uint64(n)):
+                    slot[j] = np.uint32(number[j] ^ stir)
+                _touch(tables[offsets[k] :], slot, values[k], room, k, lowest, numbers, adding)
+        if highest <= explicit:
+            continue
+        if explicit == 0:
+            number[:] = np.uint32(SEED)
+        _touch_hashed(
+            tables, text[p - first :], values, explicit, min(degree, highest), offsets, bits, group, group_bits,
+            number, line, slot, room, lowest, numbers, adding,
+        )  # fmt: skip
+
+
+@kernel
+def squared_lengths(letters, starts, ends, codes, values, out):
+    """out[j] = |phi(string j)|^2, the k-mers' values squared and summed; each is a feature of its own."""
+    degree = len(values) - 1
+    until = np.zeros(degree + 1)  # of a position after which so many letters follow, itself among them
+    for k in range(1, degree + 1):
+        until[k] = until[k - 1] + values[k] * values[k]
+    for j in range(len(starts)):
+        total, room = 0.0, 0
+        for i in range(ends[j] - 1, starts[j] - 1, -1):
+            room = 0 if codes[letters[i]] == np.uint16(FOREIGN) else min(room + 1, degree)
+            total += until[room]
+        out[j] = total
+
+
+@inner
+def _transpose(letters, starts, ends, codes, first, text):
+    """text[p, j] = code of letter first + p of string j; foreign beyond its end."""
+    width = text.shape[0]
+    for j in range(len(starts)):
+        lo = starts[j] + first
+        have = min(width, max(np.int64(0), ends[j] - lo))
+        for p in range(have):
+            text[p, j] = codes[letters[lo + p]]
+        for p in range(have, width):
+            text[p, j] = np.uint16(FOREIGN)
+
+
+@inner
+def _less_room(letters, room):
+    """One position further to the left: how many letters follow in each string, the least and the most of them."""
+    lowest, highest = np.int32(0x7FFFFFFF), np.int32(0)
+    for j in range(np.uint64(len(room))):
+        now = np.int32(0) if letters[j] == np.uint16(FOREIGN) else np.int32(room[j] + 1)
+        room[j] = now
+        lowest, highest = min(lowest, now), max(highest, now)
+    return lowest, highest
+
+
+@inner
+def _fold(tables, values, offsets, size, folded, stir, fold, spare):
+    """The tables of orders 1..folded summed up into one of size**folded; the two buffers change places at each."""
+    fold[0] = 0.0
+    n = 1
+    for k in range(1, folded + 1):
+        table, value = tables[offsets[k] :], values[k]
+        for u in range(n):
+            above = fold[u]
+            for c in range(size):
+                spare[u * size + c] = above + value * np.float64(table[np.uint32(u * size + c) ^ stir])
+        n *= size
+        fold, spare = spare, fold
+    return fold, spare
+
+
+@inner
+def _count(number, letters, size):
+    for j in range(np.uint64(len(number))):
+        number[j] = np.uint32(np.uint32(number[j] * np.uint32(size)) + np.uint32(letters[j]))
+
+
+@inner
+def _look_up_fold(fold, number, sums):
+    for j in range(np.uint64(len(number))):
+        sums[j] += fold[number[j]]
+
+
+@inner
+def _touch(table, slot, value, room, k, lowest, numbers, adding):
+    """DOT or ADD of one order: for string j the slot slot[j], provided that its k-mer fits."""
+    n = np.uint64(len(slot))
+    if adding:
+        for j in range(n):
+            if room[j] >= k:
+                table[slot[j]] += value * numbers[j]
+    elif k <= lowest:
+        for j in range(n):
+            numbers[j] += value * np.float64(table[slot[j]])
+    else:
+        for j in range(n):
+            if room[j] >= k:
+                numbers[j] += value * np.float64(table[slot[j]])
+
+
+@inner
+def _touch_hashed(
+    tables, text, values, explicit, orders, offsets, bits, group, group_bits,
+    number, line, slot, room, lowest, numbers, adding,
+):  # fmt: skip
+    """The orders beyond `explicit`, laid out in groups as in kmers.py."""
+    degree = len(values) - 1
+    n = np.uint64(len(number))
+    shortest = beyond = 0
+    for k in range(explicit + 1, orders + 1):
+        letters = text[k - 1]
+        step(number, letters, np.uint64(0), n)
+        if k >= beyond:
+            together = orders_on_a_line(group, degree - k + 1)
+            shortest, beyond = k, k + together
+            finish(number, bits, together, group_bits, n, line)
+        if values[k] != 0.0:
+            later = np.uint64(k - shortest)
+            for j in range(n):
+                slot[j] = within(line[j], number[j], letters[j], later, group_bits)
+            _touch(tables[offsets[shortest] :], slot, values[k], room, k, lowest, numbers, adding)

@@ -1,0 +1,1 @@
+"""Pictures of what a model learned; they need the extra `plots`."""

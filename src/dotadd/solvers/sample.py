@@ -1,0 +1,51 @@
+"""Sample: the examples that take part in training, few at first, then twice as many again and again, until all do.
+
+On large data most examples are classified well by a w that has seen only some of them, and a dual solver never has to
+touch these: their dual variables are 0 and stay 0. One DOT of all examples tells which they are. Where a DOT of many
+examples is much cheaper than visiting them one by one, it pays to find w on a sample, to double the sample, and to
+visit only the newcomers that the DOT finds on the wrong side of the margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dotadd.solvers.problem import Problem
+from dotadd.solvers.settings import shuffle
+
+FIRST = 5000  # examples; with some thousand, a pass costs little and w is already worth something
+
+
+class Sample:
+    """A random sample of a problem's examples. Those outside have cost 0 in `problem`; `rows` is None for all."""
+
+    def __init__(self, problem: Problem, rng: np.ndarray, *, grows: bool) -> None:
+        self.whole_problem = problem
+        self.size = len(problem.examples)
+        if grows and self.size > FIRST:
+            self.order = np.arange(self.size, dtype=np.int64)
+            shuffle(self.order, rng)
+            self.size = FIRST
+        self._choose()
+
+    @property
+    def whole(self) -> bool:
+        return self.rows is None
+
+    def grow(self) -> None:
+        """Twice as many, or all if that leaves less than as many again."""
+        self.size *= 2
+        if 2 * self.size > len(self.order):
+            self.size = len(self.order)
+        self._choose()
+
+    def _choose(self) -> None:
+        self.problem = self.whole_problem
+        self.rows: np.ndarray | None = None
+        if self.size < len(self.problem.examples):
+            self.rows = np.sort(self.order[: self.size])
+            cost = np.zeros_like(self.problem.cost)
+            cost[self.rows] = self.problem.cost[self.rows]
+            self.problem = replace(self.problem, cost=cost)
