@@ -147,6 +147,22 @@ class Unstable(Letters):
         return Unstable(self.size + shape.length)
 
 
+class SetsInsteadOfAdding(Letters):
+    def dot(self, batch, rows, w, out):
+        out[:] = 0.0
+        super().dot(batch, rows, w, out)
+
+
+class OneTileTwice(Letters):
+    def tiles(self, slots):
+        return [(0, self), (0, self)]
+
+
+class OtherLengths(Letters):
+    def squared_norms(self, batch, rows):
+        return 2.0 * super().squared_norms(batch, rows)
+
+
 class RefusesItsOwnData(Linear):
     def check(self, batch):
         return Linear(n_features=1).check(batch)
@@ -173,6 +189,9 @@ class OtherView(Linear):
         (NotANumber(), "NaN or infinite"),
         (Narrow(), "outside of its part|64-bit|indices reach"),
         (Unstable(), "leave a resolved map as it is"),
+        (SetsInsteadOfAdding(), "dot has to add"),
+        (OneTileTwice(), "a tile begins at slot 0"),
+        (OtherLengths(), "squared_norms has to tell lengths"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, FeatureMap) else "",
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 GUARD = 3  # places after each row that nobody may touch
 UNTOUCHED = 77
+MOST_SLOTS = 1 << 22  # of a w that is written down
 
 
 def materialize(phi: FeatureMap, batch: Batch, *, dtype: type = np.float64) -> csr_array:
@@ -50,6 +51,7 @@ def check_feature_map(phi: FeatureMap, batch: Batch, *, seed: int = 0) -> None:
     _check_rows(phi, batch, truth, rng)
     _check_dot_and_add(block, truth, rng)
     _check_view(phi, batch, truth)
+    _check_many_at_once(phi, batch, truth, rng)
     _check_repr(phi)
 
 
@@ -178,6 +180,30 @@ def _check_dot_and_add(block: Block, truth: csr_array, rng: np.random.Generator)
     assert np.allclose(added, matrix.T @ coefficients), "ADD differs from the product with the matrix"
     norms = (matrix * matrix).sum(axis=1)
     assert np.allclose(small.squared_norms(), norms), "squared lengths differ from those of the matrix"
+
+
+def _check_many_at_once(phi: FeatureMap, batch: Batch, truth: csr_array, rng: np.random.Generator) -> None:
+    """`dot`, `add`, `squared_norms` and `tiles`, which a map may bring itself, as it is and prepared for the batch."""
+    rows = np.r_[rng.permutation(len(batch)), 0]
+    matrix = truth[rows]
+    lengths = (matrix * matrix).sum(axis=1)
+    for these in (phi, phi.prepared(batch), phi.prepared(batch, threads=2)):
+        assert np.allclose(these.squared_norms(batch, rows), lengths, rtol=1e-5), "squared_norms has to tell lengths"
+        found = _matrix(_filled(these, batch, rows, np.float64), phi.dim)
+        _assert_same(found, matrix, "a prepared map has to write the same features", 1e-6)
+        if phi.dim > MOST_SLOTS:
+            continue
+        w, coefficients = rng.standard_normal(phi.dim), rng.standard_normal(len(rows))
+        for slots in (phi.dim, max(1, phi.dim // 3), 1):
+            out, added, end = np.ones(len(rows)), np.zeros(phi.dim), 0
+            for first, part in these.tiles(slots):
+                assert first == end, f"a tile begins at slot {first}, and the one before ended at {end}"
+                end = first + part.dim
+                part.dot(batch, rows, w[first:end], out)
+                part.add(batch, rows, coefficients, added[first:end])
+            assert end == phi.dim, f"tiles end at slot {end}, and the map has {phi.dim}"
+            assert np.allclose(out, matrix @ w + 1.0, rtol=1e-5, atol=1e-5), "dot has to add <w, phi(z)> to each number"
+            assert np.allclose(added, matrix.T @ coefficients, rtol=1e-5, atol=1e-5), "add has to add to w"
 
 
 def _check_view(phi: FeatureMap, batch: Batch, truth: csr_array) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -27,7 +29,7 @@ from dotadd.errors import DotaddError, ModelError
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.sources.base import Chunk, Source
-from dotadd.threads import thread_count
+from dotadd.threads import row_pieces, thread_count
 
 FORMAT = 2  # 1 has no tensors of phi, and is still written where there are none
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
@@ -64,11 +66,25 @@ class Model:
             )
 
     def decision_chunks(self, source: Source, *, n_jobs: int | None = None) -> Iterator[tuple[Chunk, np.ndarray]]:
-        """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out."""
+        """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out.
+
+        The next chunk is read while threads work on this one.
+        """
         threads = thread_count(n_jobs)
-        for chunk in source.chunks():
-            chunk = usable_rows(self._fitting(chunk), self.phi, source)
-            yield chunk, self._scores(chunk.batch, threads)
+        pool = ThreadPoolExecutor(threads)
+        begun: deque[tuple[Chunk, list[Future[np.ndarray]]]] = deque()
+        try:
+            for chunk in source.chunks():
+                chunk = usable_rows(self._fitting(chunk), self.phi, source)
+                pieces = row_pieces(len(chunk), threads)
+                begun.append((chunk, [pool.submit(self._scores, chunk.batch.slice(*piece)) for piece in pieces]))
+                if len(begun) > 1:
+                    done, scores = begun.popleft()
+                    yield done, np.concatenate([piece.result() for piece in scores])
+            for done, scores in begun:
+                yield done, np.concatenate([piece.result() for piece in scores])
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
@@ -84,9 +100,9 @@ class Model:
         """Which class each score, or each row of scores, speaks for: its number in `classes`."""
         return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
-    def _scores(self, batch: Batch, threads: int) -> np.ndarray:
+    def _scores(self, batch: Batch) -> np.ndarray:
         """Scores of a batch; each row of w is handed out as it lies, mapped from the file or in memory."""
-        examples = Expansion(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
+        examples = Expansion(self.phi, batch, dtype=self.w.dtype.type)
         out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
         return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
 

@@ -30,9 +30,13 @@ def over_rows(work: Callable[[int, int], None], rows: int, threads: int) -> None
 
     Where each piece writes to places of its own, the result does not depend on the number of threads.
     """
+    for_each(row_pieces(rows, threads), lambda piece: work(*piece), threads)
+
+
+def row_pieces(rows: int, threads: int) -> list[tuple[int, int]]:
+    """range(rows) in pieces (first, stop) for threads; one empty piece if there are no rows."""
     size = min(PIECE, max(FEWEST, -(-rows // threads)))
-    pieces = [(first, min(first + size, rows)) for first in range(0, rows, size)]
-    for_each(pieces, lambda piece: work(*piece), threads)
+    return [(first, min(first + size, rows)) for first in range(0, max(rows, 1), size)]
 
 
 def for_each(items: Sequence[Item], work: Callable[[Item], None], threads: int) -> None:

@@ -154,10 +154,13 @@ class KmerMap(FeatureMap):
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         assert isinstance(batch, Strings)
         layout = self.layout()
-        if not self.bulk or (layout.stride == 0 and self.dim > MOST_COUNTED):
+        places = self.places(batch, rows)
+        counted = layout.stride == 0
+        if not self.bulk or (
+            counted and (self.dim > MOST_COUNTED or np.subtract(*places).min(initial=0) <= -(1 << 16))
+        ):
             return super().squared_norms(batch, rows)
         out = np.empty(len(rows))
-        places = self.places(batch, rows)
         if layout.stride > 0:
             position_tables.squared_lengths(plain(batch.letters), *places, self.codes(), layout.values, out)
         else:

@@ -18,6 +18,7 @@ from dotadd._jit import inner, kernel
 from dotadd.features.alphabet import FOREIGN
 from dotadd.features.kmer_hash import SEED, finish, orders_on_a_line, position_stir, step, within
 
+STRIP = 2048  # strings whose running numbers stay in the L1 cache
 FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
 
 
@@ -49,8 +50,8 @@ def dot_or_add(
     _transpose(letters, starts, ends, codes, first, text)
     room = np.zeros(n, np.int32)  # letters from this position to the string's end or to the next foreign letter
     number = np.empty(n, np.uint32)
-    line = np.empty(n, np.uint32)
     slot = np.empty(n, np.uint32)
+    slots = np.zeros((max(1, group), STRIP), np.uint32)
     for p in range(reach - 1, first - 1, -1):
         lowest, highest = _less_room(text[p - first], room)
         if p >= last:
@@ -77,7 +78,7 @@ def dot_or_add(
             number[:] = np.uint32(SEED)
         _touch_hashed(
             tables, text[p - first :], values, explicit, min(degree, highest), offsets, bits, group, group_bits,
-            number, line, slot, room, lowest, numbers, adding,
+            number, slots, room, lowest, numbers, adding,
         )  # fmt: skip
 
 
@@ -98,15 +99,24 @@ def squared_lengths(letters, starts, ends, codes, values, out):
 
 @inner
 def _transpose(letters, starts, ends, codes, first, text):
-    """text[p, j] = code of letter first + p of string j; foreign beyond its end."""
-    width = text.shape[0]
-    for j in range(len(starts)):
-        lo = starts[j] + first
-        have = min(width, max(np.int64(0), ends[j] - lo))
-        for p in range(have):
-            text[p, j] = codes[letters[lo + p]]
-        for p in range(have, width):
-            text[p, j] = np.uint16(FOREIGN)
+    """text[p, j] = code of letter first + p of string j; foreign beyond its end.
+
+    Some strings at a time, so that they stay in the L1 cache and whole cache lines are written.
+    """
+    width, n = text.shape
+    for left in range(0, n, 64):
+        right = min(left + 64, n)
+        common = np.int64(width)
+        for j in range(left, right):
+            common = min(common, ends[j] - starts[j] - first)
+        common = max(common, np.int64(0))
+        for p in range(common):
+            for j in range(left, right):
+                text[p, j] = codes[letters[starts[j] + first + p]]
+        for p in range(common, width):
+            for j in range(left, right):
+                inside = starts[j] + first + p < ends[j]
+                text[p, j] = codes[letters[starts[j] + first + p]] if inside else np.uint16(FOREIGN)
 
 
 @inner
@@ -151,7 +161,7 @@ def _look_up_fold(fold, number, sums):
 @inner
 def _touch(table, slot, value, room, k, lowest, numbers, adding):
     """DOT or ADD of one order: for string j the slot slot[j], provided that its k-mer fits."""
-    n = np.uint64(len(slot))
+    n = np.uint64(len(numbers))
     if adding:
         for j in range(n):
             if room[j] >= k:
@@ -168,21 +178,49 @@ def _touch(table, slot, value, room, k, lowest, numbers, adding):
 @inner
 def _touch_hashed(
     tables, text, values, explicit, orders, offsets, bits, group, group_bits,
-    number, line, slot, room, lowest, numbers, adding,
+    number, slots, room, lowest, numbers, adding,
 ):  # fmt: skip
-    """The orders beyond `explicit`, laid out in groups as in kmers.py."""
+    """The orders beyond `explicit`, laid out in groups as in kmers.py.
+
+    A group's tables stay in the L2 cache while all strings pass, strip by strip, whose numbers stay in the L1 cache.
+    """
     degree = len(values) - 1
-    n = np.uint64(len(number))
-    shortest = beyond = 0
-    for k in range(explicit + 1, orders + 1):
-        letters = text[k - 1]
-        step(number, letters, np.uint64(0), n)
-        if k >= beyond:
-            together = orders_on_a_line(group, degree - k + 1)
-            shortest, beyond = k, k + together
-            finish(number, bits, together, group_bits, n, line)
-        if values[k] != 0.0:
-            later = np.uint64(k - shortest)
-            for j in range(n):
-                slot[j] = within(line[j], number[j], letters[j], later, group_bits)
-            _touch(tables[offsets[shortest] :], slot, values[k], room, k, lowest, numbers, adding)
+    k = explicit + 1
+    while k <= orders:
+        together = orders_on_a_line(group, degree - k + 1)
+        table = tables[offsets[k] :]
+        for left in range(0, len(number), STRIP):
+            strip = number[left : left + STRIP]
+            m = np.uint64(len(strip))
+            here, sums = room[left : left + STRIP], numbers[left : left + STRIP]
+            count = min(together, orders + 1 - k)
+            for later in range(count):
+                letters = text[k + later - 1, left : left + STRIP]
+                step(strip, letters, np.uint64(0), m)
+                if later == 0:
+                    finish(strip, bits, together, group_bits, m, slots[0])
+                elif values[k + later] != 0.0:
+                    _continue(slots[0], strip, letters, np.uint64(later), group_bits, slots[later])
+            if count == 4 and not adding and k + 3 <= lowest:
+                _look_up_four(table, slots, values[k : k + 4], sums)
+                continue
+            for later in range(count):
+                if values[k + later] != 0.0:
+                    _touch(table, slots[later], values[k + later], here, k + later, lowest, sums, adding)
+        k += together
+
+
+@inner
+def _continue(line, number, letters, later, group_bits, slot):
+    for j in range(np.uint64(len(number))):
+        slot[j] = within(line[j], number[j], letters[j], later, group_bits)
+
+
+@inner
+def _look_up_four(table, slots, values, sums):
+    """DOT of four orders, which lie on one cache line; an order of value 0 may have anything for a slot."""
+    first, second, third, fourth = slots[0], slots[1], slots[2], slots[3]
+    a, b, c, d = values[0], values[1], values[2], values[3]
+    for j in range(np.uint64(len(sums))):
+        low = a * np.float64(table[first[j]]) + b * np.float64(table[second[j]])
+        sums[j] += low + (c * np.float64(table[third[j]]) + d * np.float64(table[fourth[j]]))

@@ -41,27 +41,54 @@ def dot(letters, starts, ends, codes, size, values, offsets, w, out):
 
 @kernel
 def squared_lengths(letters, starts, ends, codes, size, values, offsets, dim, out):
-    """out[j] = |phi(letters[starts[j]:ends[j]])|^2: each occurrence of a k-mer seen c times before adds 2 c + 1."""
+    """out[j] = |phi(letters[starts[j]:ends[j]])|^2: each occurrence of a k-mer seen c times before adds 2 c + 1.
+
+    Each slot holds in its upper half which string has counted there last, so that none has to clear up behind itself.
+    Strings have to be shorter than 2**16 letters.
+    """
     orders = len(values) - 1
     power, mask = _powers(size, orders)
     seen = np.zeros(dim, np.uint32)
-    square = values * values
+    longest = np.int64(0)
     for j in range(len(starts)):
+        longest = max(longest, ends[j] - starts[j])
+    code, room = np.empty(longest, np.uint64), np.empty(longest, np.int32)
+    low = np.uint32(0xFFFF)
+    stamp = np.uint32(0)
+    for j in range(len(starts)):
+        stamp += np.uint32(1)
+        if stamp > low:
+            seen[:] = np.uint32(0)
+            stamp = np.uint32(1)
+        high = np.uint32(stamp << np.uint32(16))
+        n = np.uint64(ends[j] - starts[j])
+        _read(letters, np.uint64(starts[j]), codes, size, orders, power, mask, code[:n], room[:n])
         total = 0.0
-        for clear in range(2):
-            code, room = np.uint64(0), 0
-            for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
-                letter = codes[letters[i]]
-                room = 0 if letter == np.uint16(FOREIGN) else min(room + 1, orders)
-                code = _tail(code, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
-                for k in range(1, room + 1):
-                    slot = offsets[k] + _tail(code, power, mask, k)
-                    if clear:
-                        seen[slot] = np.uint32(0)
-                    elif values[k] != 0.0:
-                        total += square[k] * np.float64(np.uint32(2) * seen[slot] + np.uint32(1))
-                        seen[slot] += np.uint32(1)
+        for k in range(1, orders + 1):
+            if values[k] == 0.0:  # such an order may have no table of its own
+                continue
+            table = seen[offsets[k] :]
+            squares = np.int64(0)
+            for i in range(np.uint64(k - 1), n):
+                if room[i] >= k:
+                    slot = _tail(code[i], power, mask, k)
+                    before = table[slot]
+                    count = np.uint32(before & low) if before >= high else np.uint32(0)
+                    table[slot] = np.uint32(high | np.uint32(count + np.uint32(1)))
+                    squares += np.int64(2) * np.int64(count) + np.int64(1)
+            total += values[k] * values[k] * np.float64(squares)
         out[j] = total
+
+
+@inner
+def _read(letters, first, codes, size, orders, power, mask, code, room):
+    """The number of the last letters at each position, and how many of them count."""
+    now, have = np.uint64(0), np.int32(0)
+    for i in range(np.uint64(len(code))):
+        letter = codes[letters[first + i]]
+        have = np.int32(0) if letter == np.uint16(FOREIGN) else np.int32(min(have + 1, orders))
+        now = _tail(now, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
+        code[i], room[i] = now, have
 
 
 @inner

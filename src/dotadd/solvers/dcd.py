@@ -85,7 +85,8 @@ class _State:
     def look_later(self, tol: float, bulk: bool) -> None:
         """Decide after a look at all margins, at which estimate of the gap to take the next one."""
         if bulk:
-            self.target = max(SETTLED * self.gap, min(tol, tol * tol / self.gap) if self.gap > 0.0 else tol)
+            missed = tol / self.gap if self.target <= tol < self.gap else 1.0
+            self.target = max(SETTLED * self.gap, tol * missed)
             return
         # The estimate was too rosy: examples had been shrunk wrongly, or it is close to the tolerance. A look costs a
         # pass over all examples, so the wait for the next one grows with the failures.
@@ -141,8 +142,9 @@ def dcd(
     ws = [problem.zeros() for _ in problem.signs]
     if any(alpha.any() for alpha in starts):
         problem.examples.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
-    states = [_State(sample.problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
+    states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
     for state in states:
+        state.active[sample.problem.cost == 0.0] = 0
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
     norms = problem.examples.squared_norms()
