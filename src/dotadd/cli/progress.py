@@ -43,6 +43,7 @@ class Watch:
     ) -> None:
         self.tol, self.max_passes, self.max_time, self.log = tol, max_passes, max_time, log
         self.trends: dict[int, list[tuple[float, float]]] = {}
+        self.sample: int | None = None
         self.quiet, self.title = quiet, title
         self.bar: Any = None
         self.last_line = time.monotonic()
@@ -76,6 +77,9 @@ class Watch:
         raise KeyboardInterrupt
 
     def __call__(self, progress: Progress, which: int, classes: int) -> None:
+        if progress.sample != self.sample:  # another problem, whose gap says nothing about that of the last
+            self.sample = progress.sample
+            self.trends.clear()
         self.trends.setdefault(which, []).append((progress.seconds, progress.gap))
         if self.log is not None:
             record = {"class": which, **progress._asdict()}
@@ -92,6 +96,8 @@ class Watch:
         """The state of the slowest binary problem, in words."""
         gap = max((trend[-1][1] for trend in self.trends.values()), default=math.nan)
         text = f"pass {progress.passes}  objective {number(progress.primal)}  gap {number(gap, 3)}"
+        if progress.sample is not None:
+            text += f"  of {progress.sample:,} rows so far"
         left = self.left(progress)
         text += f"  {duration(progress.seconds)}"
         if left is None:
@@ -100,6 +106,8 @@ class Watch:
 
     def left(self, progress: Progress) -> float | None:
         """Seconds until the slowest problem is there, or a limit strikes; None if nobody can tell."""
+        if progress.sample is not None:
+            return None if self.max_time is None else max(0.0, self.max_time - progress.seconds)
         trends = self.trends.values()
         estimates = [0.0 if trend[-1][1] <= self.tol else seconds_left(trend, self.tol) for trend in trends]
         limits = [progress.seconds / progress.passes * (self.max_passes - progress.passes)] if progress.passes else []
@@ -114,6 +122,8 @@ class Watch:
 
     def done(self) -> float:
         """Share of the way from the first gap to the tolerance, on a logarithmic scale, of the slowest problem."""
+        if self.sample is not None:
+            return 0.0
         shares = [
             math.log(trend[0][1] / trend[-1][1]) / math.log(trend[0][1] / self.tol)
             for trend in self.trends.values()

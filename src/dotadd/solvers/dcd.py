@@ -103,9 +103,8 @@ class _State:
         numbers[GAP], numbers[ACTIVE] = 0.0, 0
         numbers[PG_MAX], numbers[PG_MIN] = -np.inf, np.inf
 
-    def end_pass(self, seconds: float, multiplier_step: float, rows: int) -> Progress:
-        """The estimates that this pass over `rows` examples has summed up; the multiplier's update for a free
-        intercept."""
+    def end_pass(self, seconds: float, multiplier_step: float, sample: int | None) -> Progress:
+        """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
         numbers = self.numbers
         numbers[OLD_PG_MAX] = numbers[PG_MAX] if numbers[PG_MAX] > 0.0 else np.inf
         numbers[OLD_PG_MIN] = numbers[PG_MIN] if numbers[PG_MIN] < 0.0 else -np.inf
@@ -117,7 +116,8 @@ class _State:
             numbers[INTERCEPT] += multiplier_step * numbers[BALANCE]
         primal = dual + gap
         relative = abs(gap) / primal if primal > 0.0 else 0.0
-        progress = Progress(len(self.trace) + 1, seconds, primal, dual, relative, int(numbers[ACTIVE]), rows)
+        active, rows = int(numbers[ACTIVE]), len(self.alpha)
+        progress = Progress(len(self.trace) + 1, seconds, primal, dual, relative, active, rows, sample)
         self.trace.append(progress)
         return progress
 
@@ -164,7 +164,7 @@ def dcd(
                 break
             _pass(problem, running, norms, step, rng, shrink, deadline, seconds)
             for state in running:
-                progress = state.end_pass(deadline.elapsed(), step, sample.size)
+                progress = state.end_pass(deadline.elapsed(), step, None if sample.whole else sample.size)
                 if settings.on_progress is not None:
                     settings.on_progress(progress, state.k)
             ready = [state for state in running if state.ready()]

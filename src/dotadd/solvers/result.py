@@ -30,6 +30,8 @@ class Progress(NamedTuple):
     gap: float
     active: int
     rows: int
+    sample: int | None = None
+    """How many of the rows take part so far, where not all do; primal, dual and gap are those of their problem."""
 
 
 @dataclass(frozen=True)
