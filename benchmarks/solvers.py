@@ -41,7 +41,7 @@ def objective(X: sp.csr_matrix, y: np.ndarray, weights: Weights) -> float:
     w, b = (np.asarray(part, np.float64) for part in weights)
     labels = np.unique(y)
     targets = labels if len(labels) > 2 else labels[1:]
-    output = X.astype(np.float64) @ w.T + b
+    output = X.astype(np.float64, copy=False) @ w.T + b
     signs = np.where(y[:, None] == targets, 1.0, -1.0)
     return 0.5 * float((w**2).sum() + (b**2).sum()) + float(np.maximum(0.0, 1.0 - signs * output).sum())
 
@@ -49,7 +49,7 @@ def objective(X: sp.csr_matrix, y: np.ndarray, weights: Weights) -> float:
 def ours(X: sp.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[float, Weights]]:
     def run(tol: float) -> tuple[float, Weights]:
         began = perf_counter()
-        svm = LinearSVM(tol=tol, random_state=0).fit(X, y)
+        svm = LinearSVM(tol=tol, random_state=0, n_jobs=1).fit(X, y)
         return perf_counter() - began, (svm.coef_, svm.intercept_)
 
     return run
@@ -61,7 +61,7 @@ def liblinear(X: sp.csr_matrix, y: np.ndarray) -> Callable[[float], tuple[float,
         from liblinear.liblinear import parameter, problem
     except ImportError:
         return None
-    data = problem(y.astype(np.float64), X.astype(np.float64), bias=1)
+    data = problem(y.astype(np.float64), X.astype(np.float64, copy=False), bias=1)
     labels = np.unique(y)
 
     def run(epsilon: float) -> tuple[float, Weights]:

@@ -16,7 +16,7 @@ test, y_test = splice_windows(rows, seed=2)
 # The features of the COFFIN paper: k-mers left and right of the site, and k-mers at their positions, hashed.
 phi = (
     WeightedSpectrum(8, span=(0, 59))
-    + WeightedSpectrum(8, span=(62, 141))
+    + WeightedSpectrum(8, span=(61, 141))
     + WeightedDegree(20).hashed(12)
 )  # fmt: skip
 svm = LinearSVM(phi, C=0.1, tol=0.01, random_state=0).fit(train, y_train)

@@ -7,7 +7,8 @@ from problems import INTERCEPTS, LOSSES, noisy, problem
 
 from dotadd import expand
 from dotadd.expand import Expansion
-from dotadd.solvers.dcd import best_intercept, dcd
+from dotadd.solvers.dcd import dcd
+from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.result import Reason
 from dotadd.solvers.settings import Settings
 

@@ -160,6 +160,7 @@ def test_models_that_cannot_scan_are_refused(made, tmp_path):
         (Linear(), Shape("dense rows", n_features=4), two, "trained on dense rows"),
         (Spectrum(1), Shape("strings", length=9), np.arange(3), "3 classes"),
         (Spectrum(1), Shape("strings", length=1), two, "have 1 letters, too few"),
+        (Spectrum(1), Shape("strings", length=9, one_length=False), two, "of different lengths, up to 9"),
     ):
         phi = phi.resolve(shape)
         rows = 1 if len(classes) == 2 else len(classes)

@@ -75,7 +75,7 @@ class Model:
         begun: deque[tuple[Chunk, list[Future[np.ndarray]]]] = deque()
         try:
             for chunk in source.chunks():
-                chunk = usable_rows(self._fitting(chunk), self.phi, source)
+                chunk = usable_rows(self.fitting(chunk), self.phi, source)
                 pieces = row_pieces(len(chunk), threads)
                 begun.append((chunk, [pool.submit(self._scores, chunk.batch.slice(*piece)) for piece in pieces]))
                 if len(begun) > 1:
@@ -106,7 +106,7 @@ class Model:
         out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
         return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
 
-    def _fitting(self, chunk: Chunk) -> Chunk:
+    def fitting(self, chunk: Chunk) -> Chunk:
         """The chunk in the width that phi was made for.
 
         Sparse rows may be narrower. A file tells its width only by the largest index it holds, so features that the

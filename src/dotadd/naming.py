@@ -153,7 +153,7 @@ def _read(
         if rows is not None and len(chunk) > rows - done:
             chunk = chunk.take(np.arange(rows - done))
         done += len(chunk)
-        chunk = usable_rows(model._fitting(chunk), model.phi, source)
+        chunk = usable_rows(model.fitting(chunk), model.phi, source)
         labels = found.labels(chunk)
         for block, at, some in Expansion(model.phi, chunk.batch).blocks():
             hits = _hits(block, at, some, keys, places)

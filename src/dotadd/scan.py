@@ -67,6 +67,11 @@ def candidates(
     length = model.shape.length
     if length is None:
         raise ModelError(f"the model was trained on {model.shape.kind} and not on windows of letters; it cannot scan")
+    if model.shape.one_length is False:
+        raise ModelError(
+            f"the model was trained on strings of different lengths, up to {length} letters; a scan needs one that was "
+            "trained on windows of one length"
+        )
     if len(model.classes) != 2:
         raise ModelError(f"the model tells {len(model.classes)} classes apart; a scan needs one of two")
     if length < (before or 0) + 2:

@@ -19,7 +19,7 @@ import numpy as np
 from dotadd.batch import Strings
 
 LENGTH = 141
-SITE = 60  # the A of AG, counted from 0
+SITE = 59  # the A of AG, counted from 0
 
 _LETTERS = np.frombuffer(b"ACGT", np.uint8)
 _FLANK, _CORE = 3, 8

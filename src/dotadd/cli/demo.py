@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dotadd.model import Model
 
-SPECTRA = "WeightedSpectrum(8, span=(0, 59)) + WeightedSpectrum(8, span=(62, 141))"
+SPECTRA = "WeightedSpectrum(8, span=(0, 59)) + WeightedSpectrum(8, span=(61, 141))"
 MAPS = {
     "spectra": SPECTRA,
     "+ positions, order 6": f"{SPECTRA} + WeightedDegree(6)",

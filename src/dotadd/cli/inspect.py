@@ -186,11 +186,13 @@ def show(path: str, inside: dict[str, Any]) -> None:
     console.print(table)
 
 
-def _shape_text(kind: str, n_features: int | None, length: int | None) -> str:
+def _shape_text(
+    kind: str, n_features: int | None = None, length: int | None = None, one_length: bool | None = None
+) -> str:
     """What the model was trained on: sparse rows of 123 features, strings of up to 141 letters."""
     if n_features is not None:
         return f"{kind} of {n_features:,} features"
-    return kind if length is None else f"{kind} of up to {length:,} letters"
+    return kind if length is None else f"{kind} of {'' if one_length else 'up to '}{length:,} letters"
 
 
 def _training_text(value: Any) -> str:

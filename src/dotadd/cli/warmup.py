@@ -65,9 +65,33 @@ def _expression(expression: str, strings: list[str]) -> Callable[[], None]:
     return job
 
 
+def _genome() -> None:
+    """Windows, a model of them, a scan, and the names of its features."""
+    from dotadd.estimators import LinearSVM
+    from dotadd.naming import strongest_features
+    from dotadd.scan import scan
+    from dotadd.sources.windows import Windows
+
+    with tempfile.TemporaryDirectory() as folder:
+        fasta, gff = Path(folder, "genome.fa"), Path(folder, "genes.gff3")
+        fasta.write_text(">one\n" + "ACAGTCTTGACC" * 20 + "\n")
+        exons = [f"one\t.\texon\t{first}\t{last}\t.\t+\t.\tParent=a" for first, last in ((1, 40), (53, 90))]
+        gff.write_text("\n".join(exons) + "\n")
+        windows = Windows(str(fasta), str(gff), signal="acceptor", length=12)
+        svm = LinearSVM("WeightedDegree(9).hashed(4).normalized() + WeightedSpectrum(3).normalized()", random_state=0)
+        svm.fit(windows)
+        scan(svm.model_, str(fasta), str(Path(folder, "scores.bed")), signal="acceptor")
+        strongest_features(svm.model_, windows)
+
+
 JOBS: dict[str, Callable[[], None]] = {
     "vectors": _vectors,
     "LIBSVM text": _libsvm,
     "k-mers": _expression("WeightedSpectrum(3) + WeightedDegree(4).hashed(6)", ["ACGTACGT", "TTGCAAGC"]),
+    "gaps, mismatches, shifts": _expression(
+        "GappySpectrum(3, 1) + MismatchSpectrum(3, 1) + WeightedDegreeShift(3, 1)", ["ACGTACGT", "TTGCAAGC"]
+    ),
+    "forms of w": _expression('WeightedDegree(4).indexed("hash_table")', ["ACGTACGT", "TTGCAAGC"]),
+    "genomes": _genome,
     "text": _expression("NGrams((3, 4)) + BagOfWords()", ["some words", "other words"]),
 }

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.normalized import Normalized as Normalized
     from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.scaled import Scaled as Scaled
     from dotadd.features.shifted import WeightedDegreeShift as WeightedDegreeShift
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
-    from dotadd.features.stack import Scaled as Scaled
     from dotadd.features.stack import Stack as Stack
     from dotadd.features.text import BagOfWords as BagOfWords
     from dotadd.features.text import NGrams as NGrams
@@ -42,9 +42,10 @@ __all__, __getattr__ = lazy(
         ".mismatch": ["MismatchSpectrum"],
         ".normalized": ["Normalized"],
         ".polynomial": ["Polynomial"],
+        ".scaled": ["Scaled"],
         ".shifted": ["WeightedDegreeShift"],
         ".spectrum": ["Spectrum", "WeightedSpectrum"],
-        ".stack": ["Scaled", "Stack"],
+        ".stack": ["Stack"],
         ".text": ["BagOfWords", "NGrams", "WordNGrams"],
         ".weighted_degree": ["WeightedDegree"],
     },

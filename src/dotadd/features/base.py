@@ -29,17 +29,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a map may need to know of all the data before it can be used: the width of rows, the longest string."""
+    """What a map may need to know of all the data before it can be used: the width of rows, the longest string, and
+    whether all strings are as long."""
 
     kind: str
     n_features: int | None = None
     length: int | None = None
+    one_length: bool | None = None
 
     @classmethod
     def of(cls, batch: Batch) -> Shape:
         if isinstance(batch, Strings):
-            longest = batch.width if batch.width is not None else int(batch.lengths().max(initial=0))
-            return cls(batch.kind, length=longest)
+            if batch.width is not None:
+                return cls(batch.kind, length=batch.width, one_length=True)
+            lengths = batch.lengths()
+            longest = int(lengths.max(initial=0))
+            return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
         return cls(batch.kind, n_features=batch.n_features)  # type: ignore[attr-defined]
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,7 +193,7 @@ class FeatureMap(Part):
         return Stack.of(self, other)
 
     def __mul__(self, factor: float) -> FeatureMap:
-        from dotadd.features.stack import Scaled
+        from dotadd.features.scaled import Scaled
 
         if not isinstance(factor, int | float | np.number):
             return NotImplemented

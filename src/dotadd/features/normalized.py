@@ -5,53 +5,25 @@ k'(z, z') = k(z, z') / sqrt(k(z, z) k(z', z'))
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.batch import Batch
 from dotadd.block import Block, squared_norms
-from dotadd.features.base import BadRow, FeatureMap, Shape, squared_norms_of_all
-from dotadd.features.origins import Origins
+from dotadd.features.base import FeatureMap, squared_norms_of_all
 from dotadd.features.part import Part, Times
+from dotadd.features.wrapped import Wrapped
 
 
-class Normalized(FeatureMap):
+class Normalized(Wrapped):
     """A map with every row scaled to length one; a row of zeros stays one."""
 
-    def __init__(self, phi: FeatureMap) -> None:
-        self.phi, self.takes, self.distinct, self.bulk = phi, phi.takes, phi.distinct, phi.bulk
+    def around(self, phi: FeatureMap) -> Normalized:
+        return Normalized(phi)
 
     def __repr__(self) -> str:
         inside = repr(self.phi)
         return f"{f'({inside})' if self.phi.is_sum else inside}.normalized()"
-
-    @property
-    def dim(self) -> int:
-        return self.phi.dim
-
-    @property
-    def anchor(self) -> int:  # type: ignore[override]
-        return self.phi.anchor
-
-    def resolve(self, shape: Shape) -> Normalized:
-        return Normalized(self.phi.resolve(shape))
-
-    def learn(self, batch: Batch) -> Normalized:
-        return Normalized(self.phi.learn(batch))
-
-    def state(self) -> dict[str, np.ndarray]:
-        return self.phi.state()
-
-    def with_state(self, state: Mapping[str, np.ndarray]) -> Normalized:
-        return Normalized(self.phi.with_state(state))
-
-    def check(self, batch: Batch) -> BadRow | None:
-        return self.phi.check(batch)
-
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.phi.bound(batch)
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         first = block.end[: len(rows)].copy()  # what a stack wrote before is not ours
@@ -76,12 +48,6 @@ class Normalized(FeatureMap):
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         return (self.phi.squared_norms(batch, rows) > 0.0).astype(np.float64)
-
-    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        return self.phi.origins(batch, rows, nth)
-
-    def invert(self, slots: np.ndarray) -> Origins:
-        return self.phi.invert(slots)
 
 
 class _Measured(Normalized):

@@ -1,11 +1,10 @@
-"""Stack and Scaled: `a + b` sets the spaces of several maps side by side, `0.5 * a` scales one.
+"""Stack: `a + b` sets the spaces of several maps side by side.
 
-<phi(z), phi(z')> = sum over the parts of factor**2 * <part(z), part(z')>
+<phi(z), phi(z')> = sum over the parts of <part(z), part(z')>
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +14,7 @@ from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim, sub_state
 from dotadd.features.origins import Origins
-from dotadd.features.part import Part, Times
+from dotadd.features.part import Part
 
 
 class Stack(FeatureMap):
@@ -118,77 +117,3 @@ class Stack(FeatureMap):
             found.put(mine, part.invert(slots[mine] - base))
             base += part.dim
         return found
-
-
-class Scaled(FeatureMap):
-    """A map times a number. Its kernel is scaled by the number's square."""
-
-    is_sum = True
-
-    def __init__(self, factor: float, phi: FeatureMap) -> None:
-        if not math.isfinite(factor):
-            raise FeatureError(f"a map can be scaled by a finite number, and not by {factor!r}")
-        self.factor, self.phi = float(factor), phi
-        self.takes, self.distinct, self.bulk = phi.takes, phi.distinct, phi.bulk
-
-    @classmethod
-    def of(cls, phi: FeatureMap, factor: float) -> FeatureMap:
-        """`factor * phi`, where a factor before a factor is one factor, and 1 is none."""
-        if isinstance(phi, Scaled):
-            factor, phi = factor * phi.factor, phi.phi
-        return phi if factor == 1.0 else cls(factor, phi)
-
-    def __repr__(self) -> str:
-        inside = repr(self.phi)
-        return f"{self.factor!r} * {f'({inside})' if self.phi.is_sum else inside}"
-
-    @property
-    def dim(self) -> int:
-        return self.phi.dim
-
-    @property
-    def anchor(self) -> int:  # type: ignore[override]
-        return self.phi.anchor
-
-    def resolve(self, shape: Shape) -> Scaled:
-        return Scaled(self.factor, self.phi.resolve(shape))
-
-    def learn(self, batch: Batch) -> Scaled:
-        return Scaled(self.factor, self.phi.learn(batch))
-
-    def state(self) -> dict[str, np.ndarray]:
-        return self.phi.state()
-
-    def with_state(self, state: Mapping[str, np.ndarray]) -> Scaled:
-        return Scaled(self.factor, self.phi.with_state(state))
-
-    def check(self, batch: Batch) -> BadRow | None:
-        return self.phi.check(batch)
-
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.phi.bound(batch)
-
-    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        self.phi.fill(batch, rows, block.placed(0, self.factor))
-
-    def prepared(self, batch: Batch, threads: int = 1) -> Scaled:
-        return Scaled(self.factor, self.phi.prepared(batch, threads))
-
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        Times(self.phi, self.factor).dot(batch, rows, w, out)
-
-    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        Times(self.phi, self.factor).add(batch, rows, coefficients, w)
-
-    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
-        return self.factor**2 * self.phi.squared_norms(batch, rows)
-
-    def tiles(self, slots: int) -> list[tuple[int, Part]]:
-        return [(first, Times(tile, self.factor)) for first, tile in self.phi.tiles(slots)]
-
-    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        # k-mers of value 0 are not written, and it is the map inside that knows it
-        return super().origins(batch, rows, nth) if self.factor == 0.0 else self.phi.origins(batch, rows, nth)
-
-    def invert(self, slots: np.ndarray) -> Origins:
-        return self.phi.invert(slots)

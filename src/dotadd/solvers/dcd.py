@@ -36,7 +36,8 @@ import numpy as np
 
 from dotadd._jit import kernel, prefetch
 from dotadd.block import row_add, row_dot, squared_length
-from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, slope, total_dual_term, value
+from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, total_dual_term, value
+from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.sample import Sample
@@ -263,7 +264,7 @@ def _measure(sample: Sample, states: list[_State], seconds: dict[str, float]) ->
     began = perf_counter()
     problem, rows = sample.problem, sample.rows
     if problem.intercept is Intercept.FREE:
-        changes = [_balance(state.alpha, problem.signs[state.k]) for state in states]
+        changes = [balance(state.alpha, problem.signs[state.k]) for state in states]
         problem.examples.add(changes, [state.w for state in states])
     for state, output in zip(states, problem.outputs([state.w for state in states], rows), strict=True):
         if rows is not None:  # the others have cost 0: whatever their output, they do not count
@@ -288,43 +289,6 @@ def _prove(problem: Problem, states: list[_State], seconds: dict[str, float]) ->
     for state, distance in zip(states, distances, strict=True):
         state.set_gap(state.primal - state.dual + 0.5 * distance)
     seconds["certify"] += perf_counter() - began
-
-
-def _balance(alpha: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Scale down the heavier side so that sum_i alpha_i y_i = 0, within the bounds; returns the changes, times y."""
-    before = alpha.copy()
-    positive, negative = alpha[sign > 0].sum(), alpha[sign < 0].sum()
-    if positive > negative:
-        alpha[sign > 0] *= negative / positive
-    elif negative > positive:
-        alpha[sign < 0] *= positive / negative
-    return (alpha - before) * sign
-
-
-def best_intercept(loss: Loss, output: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:
-    """The b that minimises sum_i C_i loss(y_i (output_i + b)): where the derivative, which rises, changes sign."""
-    reach = float(np.abs(output).max(initial=0.0)) + 1.0
-    while loss is Loss.LOGISTIC and (
-        _intercept_slope(loss, output, sign, cost, -reach) > 0.0
-        or _intercept_slope(loss, output, sign, cost, reach) < 0.0
-    ):
-        reach *= 2.0
-    low, high = -reach, reach
-    while high - low > 1e-12 * reach:
-        middle = 0.5 * (low + high)
-        if _intercept_slope(loss, output, sign, cost, middle) < 0.0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
-
-
-@kernel
-def _intercept_slope(loss, output, sign, cost, intercept):
-    total = 0.0
-    for i in range(len(output)):
-        total += cost[i] * sign[i] * slope(loss, sign[i] * (output[i] + intercept))
-    return total
 
 
 @kernel

@@ -141,7 +141,7 @@ def _pass(
     total, weighted = float(problem.cost.sum()), np.count_nonzero(problem.cost)
     average_after = weighted if average else np.iinfo(np.int64).max
     mark = perf_counter()
-    for block, at, some in problem.examples.blocks(rows):
+    for block, at, some in problem.examples.blocks(rows, ahead=True):
         expanded = perf_counter()
         seconds["expand"] += expanded - mark
         for state in states:

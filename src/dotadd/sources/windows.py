@@ -194,7 +194,8 @@ class Windows(Source):
         reasons = {"with N": dropped.unknown, "off an end": dropped.off_end, "over a border": dropped.border}
         counted = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
         hint = "; give a smaller stretch (--stretch)" if self.holdout else ""
-        return DataError(f"{message} of {self.length} letters around a {self.signal} site ({counted}){hint}", self.name)
+        what = f"{message} of {self.length} letters around a site of the signal {self.signal}"
+        return DataError(f"{what} ({counted}){hint}", self.name)
 
 
 def _marked(places: np.ndarray, sites: np.ndarray) -> np.ndarray:
