@@ -131,7 +131,9 @@ class LinearSVM(Estimator):
         cost = self._costs(data, classes, codes)
         targets = range(len(classes)) if len(classes) > 2 else [1]
         signs = [np.where(codes == k, 1, -1).astype(np.int8) for k in targets]
-        examples = Expansion(phi, data.batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
+        batch = data.batch
+        del data, codes  # labels of many millions of rows, as signs by now
+        examples = Expansion(phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
         problem = Problem(examples, signs, cost, Loss.named(self.loss), Intercept(self.intercept))
 
         def tell(progress: Progress, k: int) -> None:
@@ -142,10 +144,10 @@ class LinearSVM(Estimator):
         solver, why = choose_solver(self.solver)
         earlier = [start] if isinstance(start, Result) else start
         results = SOLVERS[solver](problem, settings, earlier)
-        self._keep(phi, shape, classes, results, len(data), solver, why)
+        self._keep(phi, shape, classes, results, len(batch), solver, why)
         self._remember_feature_names(X)
-        if isinstance(data.batch, SparseRows | DenseRows):
-            self.n_features_in_ = data.batch.n_features
+        if isinstance(batch, SparseRows | DenseRows):
+            self.n_features_in_ = batch.n_features
         self._warn_unless_converged(results)
         return self
 

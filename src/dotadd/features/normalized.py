@@ -12,6 +12,7 @@ from dotadd.batch import Batch
 from dotadd.block import Block, squared_norms
 from dotadd.features.base import FeatureMap, squared_norms_of_all
 from dotadd.features.part import Part, Times
+from dotadd.features.scaled import Scaled
 from dotadd.features.wrapped import Wrapped
 
 
@@ -30,12 +31,15 @@ class Normalized(Wrapped):
         self.phi.fill(batch, rows, block)
         lengths = np.empty(len(rows), np.float64)
         squared_norms(first, block.end, block.indices, block.values, np.arange(len(rows)), self.distinct, lengths)
-        _shrink(first, block.end, np.sqrt(lengths), abs(block.scale), block.values)
+        _shrink(first, block.end, abs(block.scale) * _inverse(np.sqrt(lengths)), block.values)
 
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
-        """Lengths are computed once: for a spectrum they cost more than all the rest."""
+        """Lengths are computed once: for a spectrum they cost more than all the rest. Often all are the same."""
         phi = self.phi.prepared(batch, threads)
-        return _Measured(phi, np.sqrt(squared_norms_of_all(phi, batch, threads)).astype(np.float32))
+        lengths = np.sqrt(squared_norms_of_all(phi, batch, threads))
+        if len(lengths) and lengths[0] > 0.0 and (lengths == lengths[0]).all():
+            return Scaled.of(phi, 1.0 / float(lengths[0]))
+        return _Measured(phi, _inverse(lengths).astype(np.float32))
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         sums = np.zeros(len(rows))
@@ -51,40 +55,37 @@ class Normalized(Wrapped):
 
 
 class _Measured(Normalized):
-    """A normalized map for the rows of one batch, whose lengths are known."""
+    """A normalized map for the rows of one batch, of which 1 / length is known; 0 for a row of zeros."""
 
-    def __init__(self, phi: FeatureMap, lengths: np.ndarray) -> None:
+    def __init__(self, phi: FeatureMap, inverse: np.ndarray) -> None:
         super().__init__(phi)
-        self.lengths = lengths
+        self.inverse = inverse
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         first = block.end[: len(rows)].copy()
         self.phi.fill(batch, rows, block)
-        _shrink(first, block.end, self.lengths[rows], 1.0, block.values)
+        _shrink(first, block.end, self.inverse[rows].astype(np.float64), block.values)
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        Times(self.phi, _inverse(self.lengths)).dot(batch, rows, w, out)
+        Times(self.phi, self.inverse).dot(batch, rows, w, out)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        Times(self.phi, _inverse(self.lengths)).add(batch, rows, coefficients, w)
+        Times(self.phi, self.inverse).add(batch, rows, coefficients, w)
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
-        return (self.lengths[rows] > 0.0).astype(np.float64)
+        return (self.inverse[rows] > 0.0).astype(np.float64)
 
     def tiles(self, slots: int) -> list[tuple[int, Part]]:
-        inverse = _inverse(self.lengths)
-        return [(first, Times(tile, inverse)) for first, tile in self.phi.tiles(slots)]
+        return [(first, Times(tile, self.inverse)) for first, tile in self.phi.tiles(slots)]
 
 
 def _inverse(lengths: np.ndarray) -> np.ndarray:
-    """1 / length, and 1 for a row of zeros."""
-    return 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    """1 / length, and 0 for a row of zeros."""
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
 
 
 @kernel
-def _shrink(first, end, lengths, scale, values):
+def _shrink(first, end, factors, values):
     for j in range(len(first)):
-        if lengths[j] > 0.0:
-            factor = scale / lengths[j]
-            for k in range(np.uint64(first[j]), np.uint64(end[j])):
-                values[k] *= factor
+        for k in range(np.uint64(first[j]), np.uint64(end[j])):
+            values[k] *= factors[j]

@@ -274,9 +274,9 @@ def _measure(sample: Sample, states: list[_State], seconds: dict[str, float]) ->
         sign = problem.signs[state.k]
         if problem.intercept is Intercept.FREE:
             state.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, problem.cost)
-        state.primal = problem.primal(state.w, state.intercept, output, state.k)
-        state.set_gap(problem.local_gaps(output, state.intercept, state.alpha, state.k))
-        margins = sign * (output + state.intercept)
+        margins = problem.margins(output, state.intercept, state.k)
+        state.primal = problem.primal(state.w, state.intercept, margins)
+        state.set_gap(problem.local_gaps(margins, state.alpha))
         _wake(int(problem.loss), margins, problem.cost, state.alpha, state.active)
     seconds["certify"] += perf_counter() - began
 

@@ -53,19 +53,24 @@ class Problem:
         """<w, phi(z_i)> of these examples (all by default) for each of several w."""
         return self.examples.dot(ws, rows)
 
-    def primal(self, w: np.ndarray, intercept: float, output: np.ndarray, k: int) -> float:
-        """P(w, b) of binary problem k, given the outputs of w."""
+    def margins(self, output: np.ndarray, intercept: float, k: int) -> np.ndarray:
+        """y_i (output_i + b) of binary problem k, written over the outputs: there may be many millions."""
+        output += intercept
+        output *= self.signs[k]
+        return output
+
+    def primal(self, w: np.ndarray, intercept: float, margins: np.ndarray) -> float:
+        """P(w, b), given the margins of w and b."""
         penalty = 0.5 * blocks.squared_length(w)
         if self.intercept is Intercept.REGULARIZED:
             penalty += 0.5 * intercept**2
-        return penalty + total_loss(self.loss, self.signs[k] * (output + intercept), self.cost)
+        return penalty + total_loss(self.loss, margins, self.cost)
 
-    def local_gaps(self, output: np.ndarray, intercept: float, alpha: np.ndarray, k: int) -> float:
+    def local_gaps(self, margins: np.ndarray, alpha: np.ndarray) -> float:
         """sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ], a sum of terms >= 0.
 
         With w_alpha = sum_i alpha_i y_i phi(z_i), P(w, b) - D(alpha) is this plus |w - w_alpha|^2 / 2, provided that
         b = sum_i alpha_i y_i where the intercept is regularized, and sum_i alpha_i y_i = 0 where it is free.
         """
-        margins = self.signs[k] * (output + intercept)
         losses, terms = total_loss(self.loss, margins, self.cost), total_dual_term(self.loss, alpha, self.cost)
         return losses - terms + float(alpha @ margins)

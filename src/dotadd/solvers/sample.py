@@ -25,7 +25,7 @@ class Sample:
         self.whole_problem = problem
         self.size = len(problem.examples)
         if grows and self.size > FIRST:
-            self.order = np.arange(self.size, dtype=np.int64)
+            self.order = np.arange(self.size, dtype=np.int32 if self.size < 2**31 else np.int64)
             shuffle(self.order, rng)
             self.size = FIRST
         self._choose()
@@ -45,7 +45,7 @@ class Sample:
         self.problem = self.whole_problem
         self.rows: np.ndarray | None = None
         if self.size < len(self.problem.examples):
-            self.rows = np.sort(self.order[: self.size])
+            self.rows = np.sort(self.order[: self.size]).astype(np.int64)
             cost = np.zeros_like(self.problem.cost)
             cost[self.rows] = self.problem.cost[self.rows]
             self.problem = replace(self.problem, cost=cost)

@@ -118,7 +118,7 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
     outputs = iter(problem.outputs([w for pairs in candidates for w, _ in pairs]))
     results = []
     for state, pairs in zip(states, candidates, strict=True):
-        judged = [(problem.primal(w, b, next(outputs), state.k), b, w) for w, b in pairs]
+        judged = [(problem.primal(w, b, problem.margins(next(outputs), b, state.k)), b, w) for w, b in pairs]
         primal, b, w = min(judged, key=lambda answer: answer[0])
         reason = state.reason or limit
         results.append(Result(w, b, None, primal, None, None, reason, len(state.trace), seconds, state.trace))
