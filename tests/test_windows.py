@@ -22,7 +22,7 @@ from dotadd import open as open_source
 from dotadd.cli import run
 from dotadd.sources import genome as genome_module
 from dotadd.sources.genome import Genome
-from dotadd.sources.split import Sample
+from dotadd.sources.split import Draw
 
 
 class InSmallChunks(Windows):
@@ -216,14 +216,14 @@ def test_a_sample_is_so_many_of_the_windows_of_its_part_in_order(made, part):
 
 def test_each_row_is_drawn_equally_often():
     total, size, runs = 40, 10, 2000
-    drawn = sum(np.bincount(Sample(size, total, seed).rows(0, total), minlength=total) for seed in range(runs))
+    drawn = sum(np.bincount(Draw(size, total, seed).rows(0, total), minlength=total) for seed in range(runs))
     share = size / total
     assert np.abs(drawn - runs * share).max() < 5 * np.sqrt(runs * share * (1 - share))
 
 
 def test_rows_are_drawn_alike_whatever_the_pieces_in_which_they_are_asked_for(monkeypatch):
     monkeypatch.setattr("dotadd.sources.split._BLOCK", 7)
-    sample = Sample(5, 1000, 3)
+    sample = Draw(5, 1000, 3)
     pieces = [sample.rows(first, first + 10) + first for first in range(0, 1000, 10)]
     assert len(np.concatenate(pieces)) == 5
     assert np.concatenate(pieces).tolist() == sample.rows(0, 1000).tolist()

@@ -25,7 +25,7 @@ EXACT_BYTES = 256 << 20  # of sums in float64 at a time
 
 
 class Expansion:
-    """phi over one batch in memory. `blocks` is not shared between threads; `dot` and `add` use `threads` of them."""
+    """phi over one batch in memory; `dot` and `add` use so many threads."""
 
     def __init__(self, phi: FeatureMap, batch: Batch, *, dtype: type = np.float32, threads: int = 1) -> None:
         require_room(phi)

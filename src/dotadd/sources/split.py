@@ -46,7 +46,7 @@ class Holdout:
             yield int(borders[start]), int(borders[stop]), bool(held[start])
 
 
-class Sample:
+class Draw:
     """Draws `size` of `total` rows: those whose numbers hash to the smallest values.
 
     Each row knows by itself whether it is drawn, so that nothing but one threshold is kept. The hash is one to one:

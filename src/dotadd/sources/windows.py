@@ -20,7 +20,7 @@ from dotadd.sources.base import CHUNK_BYTES, Source
 from dotadd.sources.cutting import Cut, Dropped, whole_number
 from dotadd.sources.genome import Genome, GenomeSequence
 from dotadd.sources.located import Coordinates, Located
-from dotadd.sources.split import STRETCH, Holdout, Sample
+from dotadd.sources.split import STRETCH, Draw, Holdout
 
 PARTS = ("all", "train", "holdout")
 STEP = 1 << 20  # letters that are looked through at a time, between two looks at the keyboard
@@ -106,12 +106,12 @@ class Windows(Source):
         return None if self.gff is None else Annotation(self.gff)
 
     @cached_property
-    def drawn(self) -> Sample | None:
+    def drawn(self) -> Draw | None:
         """Which windows are drawn; the first time, all have to be counted."""
         if self.sample is None:
             return None
         total = sum(len(places) for _, places, _, _ in self._found())
-        return Sample(self.sample, total, self.seed)
+        return Draw(self.sample, total, self.seed)
 
     def held_out(self) -> Windows:
         """The held-out part beside this one, in full. What was read of genome and annotation serves both."""

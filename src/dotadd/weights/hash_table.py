@@ -88,6 +88,14 @@ def _bits(table):
 
 
 @inner
+def _homes(table, keys, bits, places):
+    """Where the search for each key begins; the table is asked for there, so that it is at hand when it is read."""
+    for g in range(len(keys)):
+        places[g] = slot_of(keys[g], bits)
+        prefetch(table, places[g])
+
+
+@inner
 def _probe(table, ids, place, key):
     """The place of the key in the table, or the empty one where it belongs; some place if a damaged one has neither."""
     mask, count = np.uint64(len(table)) - np.uint64(1), np.uint64(len(ids))
@@ -107,9 +115,7 @@ def _find(table, ids, keys, slots):
     n = np.uint64(len(keys))
     for first in range(np.uint64(0), n, np.uint64(GROUP)):
         m = min(np.uint64(GROUP), n - first)
-        for g in range(m):
-            places[g] = slot_of(keys[first + g], bits)
-            prefetch(table, places[g])
+        _homes(table, keys[first : first + m], bits, places)
         for g in range(m):
             entry = np.uint64(table[places[g]])
             if entry != np.uint64(0):
@@ -129,9 +135,7 @@ def _insert(table, ids, count, keys):
     count = np.uint64(count)
     for first in range(np.uint64(0), n, np.uint64(GROUP)):
         m = min(np.uint64(GROUP), n - first)
-        for g in range(m):
-            places[g] = slot_of(keys[first + g], bits)
-            prefetch(table, places[g])
+        _homes(table, keys[first : first + m], bits, places)
         for g in range(m):
             place = _probe(table, ids, places[g], keys[first + g])
             if table[place] == 0:
@@ -152,9 +156,7 @@ def _rebuild(table, ids):
     n = np.uint64(len(ids))
     for first in range(np.uint64(0), n, np.uint64(GROUP)):
         m = min(np.uint64(GROUP), n - first)
-        for g in range(m):
-            places[g] = slot_of(ids[first + g], bits)
-            prefetch(table, places[g])
+        _homes(table, ids[first : first + m], bits, places)
         for g in range(m):
             place = places[g]
             while table[place] != 0:
