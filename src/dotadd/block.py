@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dotadd._jit import inner, kernel, plain
+from dotadd._jit import inner, kernel, plain, prefetch
+
+FAR = 1 << 20  # bytes of w that are more than a usual L2 cache holds, so that slots are asked for ahead of their turn
+AHEAD = np.uint64(64)  # non-zeros ahead
 
 
 class Block:
@@ -79,6 +82,10 @@ class Block:
         """ADD of each row to w, times its coefficient."""
         add(self.start, self.end, self.indices, self.values, np.arange(len(self)), coefficients, w)
 
+    def dot_add(self, scales: np.ndarray, v: np.ndarray, w: np.ndarray) -> None:
+        """ADD of each row to w, times its scale and its DOT with v."""
+        dot_add(self.start, self.end, self.indices, self.values, np.arange(len(self)), scales, v, w)
+
     def squared_norms(self) -> np.ndarray:
         """Squared length of each row; an index that occurs twice counts with the sum of its values."""
         out = np.empty(len(self), np.float64)
@@ -120,19 +127,80 @@ def row_add(indices, values, lo, hi, coefficient, w):
             w[slot] += coefficient * values[k]
 
 
+@inner
+def _far_dot(indices, values, lo, hi, w):
+    """row_dot that asks for slots ahead of their turn, those of the rows that lie behind this one among them."""
+    if indices is None or np.uint64(hi) + AHEAD > np.uint64(len(indices)):
+        return row_dot(indices, values, lo, hi, w)
+    total = 0.0
+    for k in range(np.uint64(lo), np.uint64(hi)):
+        prefetch(w, np.uint64(indices[k + AHEAD]))
+        total += np.float64(w[indices[k]]) * (1.0 if values is None else np.float64(values[k]))
+    return total
+
+
+@inner
+def _far_add(indices, values, lo, hi, coefficient, w):
+    """row_add that asks for slots ahead of their turn."""
+    if indices is None or np.uint64(hi) + AHEAD > np.uint64(len(indices)):
+        row_add(indices, values, lo, hi, coefficient, w)
+        return
+    for k in range(np.uint64(lo), np.uint64(hi)):
+        prefetch(w, np.uint64(indices[k + AHEAD]))
+        w[indices[k]] += coefficient if values is None else coefficient * values[k]
+
+
 @kernel
 def dot(start, end, indices, values, at, w, out):
     """out[j] = <w, row at[j]>."""
+    far = w.size * w.itemsize > FAR
     for j in range(len(at)):
-        out[j] = row_dot(indices, values, start[at[j]], end[at[j]], w)
+        lo, hi = start[at[j]], end[at[j]]
+        out[j] = _far_dot(indices, values, lo, hi, w) if far else row_dot(indices, values, lo, hi, w)
 
 
 @kernel
 def add(start, end, indices, values, at, coefficients, w):
     """w += sum_j coefficients[j] * row at[j]."""
+    far = w.size * w.itemsize > FAR
     for j in range(len(at)):
         if coefficients[j] != 0.0:
-            row_add(indices, values, start[at[j]], end[at[j]], coefficients[j], w)
+            lo, hi = start[at[j]], end[at[j]]
+            if far:
+                _far_add(indices, values, lo, hi, coefficients[j], w)
+            else:
+                row_add(indices, values, lo, hi, coefficients[j], w)
+
+
+@kernel
+def add_squares(start, end, indices, values, at, coefficients, w):
+    """w += sum_j coefficients[j] * the squared values of row at[j]."""
+    for j in range(len(at)):
+        if coefficients[j] != 0.0:
+            lo = np.uint64(start[at[j]])
+            for k in range(lo, np.uint64(end[at[j]])):
+                value = 1.0 if values is None else np.float64(values[k])
+                w[k - lo if indices is None else indices[k]] += coefficients[j] * value * value
+
+
+@kernel
+def dot_add(start, end, indices, values, at, scales, v, w):
+    """w += sum_j scales[j] * <v, row at[j]> * row at[j].
+
+    The second touch of a row finds it in the L1 cache; unless v and w are far, when they would be in each other's way.
+    """
+    far = v.size * v.itemsize + w.size * w.itemsize > FAR
+    products = np.zeros(len(at) if far else 0, np.float64)
+    for j in range(len(at)):
+        if scales[j] != 0.0:
+            lo, hi = start[at[j]], end[at[j]]
+            if far:
+                products[j] = scales[j] * _far_dot(indices, values, lo, hi, v)
+            else:
+                row_add(indices, values, lo, hi, scales[j] * row_dot(indices, values, lo, hi, v), w)
+    for j in range(len(products)):
+        if products[j] != 0.0:
+            _far_add(indices, values, start[at[j]], end[at[j]], products[j], w)
 
 
 @kernel
@@ -176,4 +244,13 @@ def squared_length(w):
     total = 0.0
     for k in range(np.uint64(len(w))):
         total += np.float64(w[k]) * np.float64(w[k])
+    return total
+
+
+@kernel
+def inner_product(a, b):
+    """<a, b> in float64."""
+    total = 0.0
+    for k in range(np.uint64(len(a))):
+        total += np.float64(a[k]) * np.float64(b[k])
     return total

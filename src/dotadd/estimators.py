@@ -43,8 +43,11 @@ class LinearSVM(Estimator):
     C : float
         The weight of the losses against the size of w.
     loss : "hinge", "squared_hinge" or "logistic"
-    solver : "auto", "dcd", "sgd" or "pegasos"
-        "dcd" proves how good its answer is by the duality gap; "sgd" and "pegasos" stop when the objective stalls.
+    solver : "auto", "dcd", "ocas", "newton", "lbfgs", "bmrm", "svmperf", "sgd" or "pegasos"
+        "auto" chooses by loss, C and the shape of the data, and `result_.why` says why. "dcd" visits the examples one by
+        one; "ocas", "newton" (smooth losses) and "lbfgs" touch them all at once, on all cores; each proves how good its
+        answer is by the duality gap. "sgd" and "pegasos" stop when the objective stalls; "bmrm" and "svmperf" are there
+        to be compared with "ocas".
     intercept : "regularized", "free" or "none"
         One more weight on a constant feature, free of any penalty, or absent.
     class_weight : dict, "balanced" or None
@@ -56,7 +59,7 @@ class LinearSVM(Estimator):
     random_state : int, RandomState, Generator or None
         Where the random order of examples starts.
     n_jobs : int or None
-        Threads for prediction; all cores by default.
+        Threads for training and prediction; all cores by default.
     dtype : "float32" or "float64"
         How weights are stored. Sums are always in float64.
 
@@ -141,10 +144,10 @@ class LinearSVM(Estimator):
             on_progress(progress, k, len(signs))
 
         settings = Settings(self.tol, self.max_passes, self.max_time, self._seed(), tell if on_progress else None)
-        solver, why = choose_solver(self.solver)
+        solver, why = choose_solver(self.solver, problem)
         earlier = [start] if isinstance(start, Result) else start
-        results = SOLVERS[solver](problem, settings, earlier)
-        self._keep(phi, shape, classes, results, len(batch), solver, why)
+        results = [replace(one, solver=solver, why=why) for one in SOLVERS[solver](problem, settings, earlier)]
+        self._keep(phi, shape, classes, results, len(batch))
         self._remember_feature_names(X)
         if isinstance(batch, SparseRows | DenseRows):
             self.n_features_in_ = batch.n_features
@@ -243,16 +246,14 @@ class LinearSVM(Estimator):
         classes: np.ndarray,
         results: list[Result],
         rows: int,
-        solver: str,
-        why: str,
     ) -> None:
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
         results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
         worst = max(results, key=lambda result: -1.0 if result.gap is None else result.gap)
         training = {
             "rows": rows,
-            "solver": solver,
-            "why": why,
+            "solver": worst.solver,
+            "why": worst.why,
             "C": self.C,
             "loss": self.loss,
             "intercept": self.intercept,

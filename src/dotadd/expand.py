@@ -7,21 +7,33 @@ while w stands still, `dot` and `add`, runs on all threads, and maps may bring a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from dotadd import block as blocks
 from dotadd._jit import kernel
 from dotadd.batch import Batch
+from dotadd.block import Block
 from dotadd.features.base import FeatureMap, require_room, squared_norms_of_all
-from dotadd.features.filling import Filling, Picked
+from dotadd.features.filling import CALL_NONZEROS, Filling, Picked
 from dotadd.features.part import Part
-from dotadd.threads import for_each, over_rows
+from dotadd.threads import PIECE, for_each, row_pieces
 
 __all__ = ["Expansion", "Picked"]
 
+Piece = tuple[int, int]  # rows from the first up to the second
+
 EXACT_BYTES = 256 << 20  # of sums in float64 at a time
+SHARE = 8  # pieces of rows for each thread, so that all end at about the same time
+TILES = 4  # tiles of w for each thread
+CALL_LEAST = 1 << 15  # non-zeros that are worth a kernel call and a change of threads
+PARTS = 1 << 25  # slots that the parts of all threads may have together
+SLOTS_A_NONZERO = 1.0  # a slot of a part costs as much as so many non-zeros bring
+SHORT = 1 << 18  # slots of a tile of which each thread may have one
 
 
 class Expansion:
@@ -64,11 +76,11 @@ class Expansion:
 
     def dot(self, ws: Sequence[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these rows (all by default) for each of several w."""
-        rows = self._all() if rows is None else rows
-        outputs = [np.zeros(len(rows)) for _ in ws]
+        outputs = [np.zeros(len(self) if rows is None else len(rows)) for _ in ws]
 
-        def piece(first: int, stop: int) -> None:
-            some = rows[first:stop]
+        def work(piece: Piece) -> None:
+            first, stop = piece
+            some = np.arange(first, stop, dtype=np.int64) if rows is None else rows[first:stop]
             if self.phi.bulk:
                 for w, output in zip(ws, outputs, strict=True):
                     self.phi.dot(self.batch, some, w, output[first:stop])
@@ -79,30 +91,56 @@ class Expansion:
                     blocks.dot(block.start, block.end, block.indices, block.values, at, w, out)
                 first += len(seen)
 
-        over_rows(piece, len(rows), self.threads)
+        for_each(self._pieces(rows), work, self.threads)
         return outputs
 
-    def add(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> None:
-        """w += sum_i coefficient_i phi(z_i) for each of several w. Threads share out w, not the rows."""
-        used = _used(coefficients)
-        if not self.phi.bulk:
-            for block, at, rows in self.blocks(used):
-                for some, w in zip(coefficients, ws, strict=True):
-                    blocks.add(block.start, block.end, block.indices, block.values, at, some[rows], w)
+    def add(
+        self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray], squares: Sequence[np.ndarray] = ()
+    ) -> None:
+        """w += sum_i coefficient_i phi(z_i) for each of several w; the same of phi's squared values, if wanted."""
+        if self.phi.bulk and not squares:
+            add_up(self._sums_of_tiles(coefficients, ws), self.threads)
             return
 
-        def tile(work: tuple[int, Part]) -> None:
-            first, part = work
-            for some, w in zip(coefficients, ws, strict=True):
-                part.add(self.batch, used, some[used], w[first : first + part.dim])
+        def work(block: Block, at: np.ndarray, rows: slice | np.ndarray, sums: Sequence[np.ndarray]) -> None:
+            for k, some in enumerate(coefficients):
+                blocks.add(block.start, block.end, block.indices, block.values, at, some[rows], sums[k])
+                if squares:
+                    out = sums[len(ws) + k]
+                    blocks.add_squares(block.start, block.end, block.indices, block.values, at, some[rows], out)
 
-        for_each(self.phi.tiles(-(-self.dim // self.threads)), tile, self.threads)
+        add_up([self._sum_of_blocks(work, coefficients, [*ws, *squares])], self.threads)
+
+    def dot_add(self, scales: Sequence[np.ndarray], vs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> None:
+        """w += sum_i scale_i <v, phi(z_i)> phi(z_i) for each of several scales, v and w: a Hessian times v.
+
+        Rows with a scale of 0 are not touched.
+        """
+        if self.phi.bulk:
+            coefficients = []
+            for some, v in zip(scales, vs, strict=True):
+                used = np.flatnonzero(some)
+                theirs = np.zeros(len(self))
+                theirs[used] = some[used] * self.dot([v], used)[0]
+                coefficients.append(theirs)
+            self.add(coefficients, ws)
+            return
+
+        def work(block: Block, at: np.ndarray, rows: slice | np.ndarray, sums: Sequence[np.ndarray]) -> None:
+            for some, v, out in zip(scales, vs, sums, strict=True):
+                blocks.dot_add(block.start, block.end, block.indices, block.values, at, some[rows], v, out)
+
+        add_up([self._sum_of_blocks(work, scales, ws)], self.threads)
 
     def squared_distances(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[float]:
         """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, the sum built from scratch in float64.
 
         It is built for so many slots at a time that it stays within EXACT_BYTES, as far as phi comes in tiles.
         """
+        if not self.phi.bulk and 8 * self.dim * len(ws) * self.threads <= EXACT_BYTES:
+            whole = [np.zeros(self.dim) for _ in ws]
+            self.add(coefficients, whole)
+            return [squared_distance(w, sums) for w, sums in zip(ws, whole, strict=True)]
         used = _used(coefficients)
         if self.phi.bulk:
             tiles = self.phi.tiles(max(1, EXACT_BYTES // (8 * self.threads)))
@@ -116,7 +154,7 @@ class Expansion:
             for k, (some, w) in enumerate(zip(coefficients, ws, strict=True)):
                 sums = np.zeros(part.dim)
                 part.add(self.batch, used, some[used], sums)
-                totals[number, k] = _squared_distance(w[first : first + part.dim], sums)
+                totals[number, k] = squared_distance(w[first : first + part.dim], sums)
 
         def stretch(number: int) -> None:
             first, stop = tiles[number][0], min(tiles[number][0] + room, self.dim)
@@ -124,13 +162,119 @@ class Expansion:
             for block, at, rows in self._filling.blocks(used):  # expanded once for all w
                 for some, part in zip(coefficients, sums, strict=True):
                     _add_within(block.start, block.end, block.indices, block.values, at, some[rows], first, part)
-            totals[number] = [_squared_distance(w[first:stop], part) for w, part in zip(ws, sums, strict=True)]
+            totals[number] = [squared_distance(w[first:stop], part) for w, part in zip(ws, sums, strict=True)]
 
         for_each(range(len(tiles)), tile if self.phi.bulk else stretch, self.threads)
         return totals.sum(axis=0).tolist()
 
     def _all(self) -> np.ndarray:
         return np.arange(len(self.batch), dtype=np.int64)
+
+    @cached_property
+    def _nonzeros(self) -> float:
+        """Non-zeros of a row on average, at most."""
+        view = self._filling.view
+        total = float(np.sum(self.phi.bound(self.batch) if view is None else view.end - view.start))
+        return max(1.0, total / max(1, len(self)))
+
+    def _pieces(self, rows: np.ndarray | None = None) -> list[Piece]:
+        """These rows (all by default) in consecutive pieces (first, stop) for the threads.
+
+        A piece of rows in memory is large enough to be worth a kernel call and small enough for Ctrl-C, and if all rows
+        are asked for, each piece has about as many non-zeros.
+        """
+        n, view = len(self) if rows is None else len(rows), self._filling.view
+        if self.phi.bulk:
+            return row_pieces(n, self.threads)
+        if view is None:
+            return row_pieces(n, self.threads, SHARE)
+        nonzeros = int(n * self._nonzeros)
+        count = max(1, min(self.threads * SHARE, nonzeros // CALL_LEAST), nonzeros // CALL_NONZEROS)
+        cuts = np.linspace(0, n, count + 1).astype(np.int64)
+        if rows is None and count > 1:
+            cuts[1:-1] = np.searchsorted(view.end, np.linspace(view.start[0], view.end[-1], count + 1)[1:-1])
+            np.maximum.accumulate(cuts, out=cuts)
+        return list(pairwise(cuts.tolist()))
+
+    def _sum_of_blocks(
+        self,
+        work: Callable[[Block, np.ndarray, slice | np.ndarray, Sequence[np.ndarray]], None],
+        coefficients: Sequence[np.ndarray],
+        ws: Sequence[np.ndarray],
+    ) -> Sum:
+        """The sum of what work(block, at, rows, sums) adds for some rows, over all rows that count.
+
+        Each block is expanded once for all w, by one thread.
+        """
+        view = self._filling.view
+        used = None if view is not None else _used(coefficients)  # rows in memory cost nothing to pass over
+
+        def add(piece: Piece, sums: Sequence[np.ndarray]) -> None:
+            if used is None:
+                assert view is not None
+                work(view, np.arange(*piece, dtype=np.int64), slice(*piece), sums)
+                return
+            for block, at, rows in self._filling.blocks(used[slice(*piece)]):
+                work(block, at, rows, sums)
+
+        pieces = self._pieces(used)
+        rows = max((np.count_nonzero(some) for some in coefficients), default=0) if used is None else len(used)
+        slots = (self.threads - 1) * self.dim
+        few = slots <= SLOTS_A_NONZERO * rows * self._nonzeros and slots * len(ws) <= PARTS
+        return Sum(add, pieces, ws, min(self.threads, len(pieces)) if few else 1)
+
+    def _sums_of_tiles(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[Sum]:
+        """The sums of maps that bring an `add` of their own: threads share out w, and the rows where w is short."""
+        sums = []
+        tiles = self.phi.tiles(-(-self.dim // (self.threads * TILES))) if self.threads > 1 else [(0, self.phi)]
+        for some, w in zip(coefficients, ws, strict=True):
+            used = np.flatnonzero(some)
+            for first, part in tiles:
+                add = _adding(part, self.batch, used, some[used])
+                pieces = row_pieces(len(used), self.threads) if part.dim <= SHORT else [(0, len(used))]
+                sums.append(Sum(add, pieces, [w[first : first + part.dim]], min(self.threads, len(pieces))))
+        return sums
+
+
+class Sum(NamedTuple):
+    """Rows to be added up in some vectors: add(piece, sums) for each piece of them.
+
+    With several parts, every so-manieth piece is added to vectors of its own, which are then added to `outs`.
+    """
+
+    add: Callable[[Piece, Sequence[np.ndarray]], None]
+    pieces: list[Piece]
+    outs: Sequence[np.ndarray]
+    parts: int
+
+
+def add_up(sums: Sequence[Sum], threads: int) -> None:
+    """Compute these sums. Their rounding depends on the number of threads, and not on which of them was faster."""
+    parts = [(one, number) for one in sums for number in range(one.parts)]
+    found: list[Sequence[np.ndarray]] = [[] for _ in parts]
+
+    def add(at: int) -> None:
+        one, number = parts[at]
+        found[at] = outs = [np.zeros(len(out), out.dtype) for out in one.outs] if number else one.outs
+        for piece in one.pieces[number :: one.parts]:
+            one.add(piece, outs)
+
+    def join(stretch: tuple[np.ndarray, np.ndarray]) -> None:
+        np.add(*stretch, out=stretch[0])
+
+    for_each(range(len(parts)), add, threads)
+    for (one, number), outs in zip(parts, found, strict=True):
+        if number:
+            for out, part in zip(one.outs, outs, strict=True):
+                stretches = [slice(first, first + PIECE) for first in range(0, len(out), PIECE)]
+                for_each([(out[some], part[some]) for some in stretches], join, threads)
+
+
+def _adding(part: Part, batch: Batch, rows: np.ndarray, coefficients: np.ndarray) -> Callable[..., None]:
+    def add(piece: Piece, sums: Sequence[np.ndarray]) -> None:
+        part.add(batch, rows[slice(*piece)], coefficients[slice(*piece)], sums[0])
+
+    return add
 
 
 def _used(coefficients: Sequence[np.ndarray]) -> np.ndarray:
@@ -139,7 +283,7 @@ def _used(coefficients: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @kernel
-def _squared_distance(a, b):
+def squared_distance(a, b):
     total = 0.0
     for k in range(np.uint64(len(a))):
         difference = np.float64(a[k]) - np.float64(b[k])

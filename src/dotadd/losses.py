@@ -129,3 +129,12 @@ def total_dual_term(loss, alpha, cost):
         if cost[i] > 0.0:
             total += dual_term(loss, alpha[i], cost[i])
     return total
+
+
+@kernel
+def dual_at(loss, margins, cost):
+    """alpha_i = -C_i loss'(m_i): the dual variables that fit these margins; 0 on the kink of the hinge."""
+    alpha = np.empty(len(margins))
+    for i in range(len(margins)):
+        alpha[i] = -cost[i] * slope(loss, margins[i])
+    return alpha

@@ -1,10 +1,16 @@
-"""Work shared among threads: kernels release the GIL, so a thread pool is all it takes."""
+"""Work shared among threads: kernels release the GIL, so a thread pool is all it takes.
+
+One pool serves the whole process: a new one costs as much as a small kernel call. The thread that asks for the work
+takes its share of it, and work that asks for threads itself does without, so no more threads run than were asked for.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from dotadd.errors import DotaddError
@@ -13,6 +19,7 @@ Item = TypeVar("Item")
 
 PIECE = 1 << 16  # rows that a thread takes at a time: an answer to Ctrl-C waits for them
 FEWEST = 256  # rows that are worth a thread of their own
+MOST_THREADS = 1024  # that the pool may have; it has no more than were ever busy at a time
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -33,21 +40,74 @@ def over_rows(work: Callable[[int, int], None], rows: int, threads: int) -> None
     for_each(row_pieces(rows, threads), lambda piece: work(*piece), threads)
 
 
-def row_pieces(rows: int, threads: int) -> list[tuple[int, int]]:
-    """range(rows) in pieces (first, stop) for threads; one empty piece if there are no rows."""
-    size = min(PIECE, max(FEWEST, -(-rows // threads)))
+def row_pieces(rows: int, threads: int, share: int = 1) -> list[tuple[int, int]]:
+    """range(rows) in pieces (first, stop), `share` or more of them for each thread; one empty piece if there are none.
+
+    All threads get as many, unless the rows are too few or too many.
+    """
+    most = threads * max(share, -(-rows // (PIECE * threads)))
+    size = max(1, FEWEST if rows < FEWEST * most else -(-rows // most))
     return [(first, min(first + size, rows)) for first in range(0, max(rows, 1), size)]
 
 
 def for_each(items: Sequence[Item], work: Callable[[Item], None], threads: int) -> None:
-    """work(item) for each item. When one of them raises, or Ctrl-C, those not yet begun are dropped."""
-    if threads <= 1 or len(items) <= 1:
+    """work(item) for each item. When one of them raises, or Ctrl-C, those not yet begun are dropped.
+
+    What runs then comes to its end before the exception arrives here, so nothing is written to afterwards.
+    """
+    if threads <= 1 or len(items) <= 1 or getattr(_here, "working", False):
         for item in items:
             work(item)
         return
-    pool = ThreadPoolExecutor(min(threads, len(items)))
+    left = deque(items)
+
+    def share() -> None:
+        _here.working = True
+        try:
+            while left:
+                try:
+                    item = left.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                work(item)
+        except BaseException:
+            left.clear()
+            raise
+        finally:
+            _here.working = False
+
+    others: list[Future[None]] = []
     try:
-        for done in [pool.submit(work, item) for item in items]:
-            done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+        for _ in range(min(threads, len(items)) - 1):
+            others.append(_shared_pool().submit(share))
+        share()
+        for other in others:
+            if not other.cancel():
+                other.result()
+    except BaseException:
+        left.clear()
+        wait([other for other in others if not other.cancel()])
+        raise
+
+
+_here = threading.local()  # `working`: whether this thread is at work for `for_each`
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="dotadd")
+        return _pool
+
+
+def _begin_anew() -> None:
+    """A forked process has none of the threads of its parent, and perhaps a lock that one of them held."""
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

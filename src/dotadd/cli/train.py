@@ -70,7 +70,8 @@ def train(
     class_weight
         "balanced" lets each class weigh the same in total.
     solver
-        The algorithm: dcd, sgd or pegasos; "auto" chooses by the data.
+        The algorithm: dcd, ocas, newton, lbfgs, sgd, pegasos, bmrm or svmperf;
+        "auto" chooses by loss, C and data.
     tol
         Stop when the relative duality gap is no larger.
     max_passes
@@ -167,6 +168,7 @@ def show(svm: LinearSVM, output: str) -> None:
     lines = {
         "rows": f"{model.training.get('rows', 0):,} in {len(model.classes)} classes",
         "features": f"{model.phi!r}: {model.phi.dim:,} slots, {nonzeros:,} weights not zero",
+        "solver": f"{worst.solver}: {worst.why}",
         "passes": f"{max(result.passes for result in found):,} in {duration(sum(worst.seconds.values()))}",
         "primal": number(worst.primal) + of_class,
         "dual": number(worst.dual),

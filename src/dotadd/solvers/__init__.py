@@ -4,12 +4,16 @@ each of the problem's binary problems."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dotadd.errors import DotaddError
+from dotadd.solvers.choice import choose_solver
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.problem import Problem
 from dotadd.solvers.result import Result
 from dotadd.solvers.settings import Settings
+
+__all__ = ["SOLVERS", "Solver", "choose_solver"]
 
 Solver = Callable[[Problem, Settings, list[Result] | None], list[Result]]
 
@@ -34,11 +38,37 @@ def _sgd(schedule: str) -> Solver:
     return solve
 
 
-SOLVERS: dict[str, Solver] = {"dcd": _dcd, "sgd": _sgd("calibrated"), "pegasos": _sgd("pegasos")}
+def _bundle(name: str) -> Solver:
+    def solve(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+        from dotadd.solvers.bundle import METHODS, bundle
+        from dotadd.solvers.serving import serve
+
+        return serve(partial(bundle, method=METHODS[name]), problem, settings, start)
+
+    return solve
 
 
-def choose_solver(name: str) -> tuple[str, str]:
-    """The solver to use, and why."""
-    if name != "auto":
-        return name, "asked for"
-    return "dcd", "it proves its answer by the duality gap, for every loss and intercept"
+def _newton(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.newton import newton
+    from dotadd.solvers.serving import serve
+
+    return serve(newton, problem, settings, start)
+
+
+def _lbfgs(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.lbfgs import lbfgs
+    from dotadd.solvers.serving import serve
+
+    return serve(lbfgs, problem, settings, start)
+
+
+SOLVERS: dict[str, Solver] = {
+    "dcd": _dcd,
+    "sgd": _sgd("calibrated"),
+    "pegasos": _sgd("pegasos"),
+    "ocas": _bundle("ocas"),
+    "bmrm": _bundle("bmrm"),
+    "svmperf": _bundle("svmperf"),
+    "newton": _newton,
+    "lbfgs": _lbfgs,
+}

@@ -52,6 +52,9 @@ class Result:
     passes: int
     seconds: dict[str, float]
     trace: list[Progress] = field(default_factory=list)
+    solver: str = ""
+    why: str = ""
+    """The solver that found it, and why this one was chosen."""
 
     @property
     def converged(self) -> bool:

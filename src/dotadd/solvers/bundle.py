@@ -1,0 +1,127 @@
+"""Cutting planes: OCAS (Franc and Sonnenburg 2009), BMRM (Teo et al. 2007), SVM-perf's 1-slack form (Joachims 2006).
+
+Problem:  min_{w, b} P(w, b) = 1/2 |w|^2 + R(w, b), the risk R being a sum over all examples
+Given:    DOT of all examples for the outputs, ADD of some of them for a subgradient of R
+Returned: w, b; alpha, a weighted mean of the planes' dual variables, which proves the gap
+
+The loop is one for all. R is replaced by the planes that are known to lie below it (planes.py); w_t is the lowest point
+above them, and its height is below every P. Between the best w so far and w_t a better w is chosen, and between that
+and w_t the point where the next plane touches R. The methods differ in these two choices:
+
+    ocas      the lowest point of P on the line; the plane a little further on
+    bmrm      w_t if it is better, the best w if not; the plane at w_t
+    svmperf   w_t; the plane at w_t
+
+A free intercept is minimised away: R(w) = min_b R(w, b) is convex, its subgradients are those with sum_i alpha_i y_i = 0
+at the best b, and planes have no slope in b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dotadd.block import inner_product, squared_length
+from dotadd.losses import Loss, dual_at, total_dual_term, total_loss
+from dotadd.solvers.free_intercept import balanced_dual, best_intercept
+from dotadd.solvers.line_search import minimum_along
+from dotadd.solvers.planes import Planes, Shares
+from dotadd.solvers.problem import Intercept
+from dotadd.solvers.serving import Add, Dot, Run, Steps
+
+QP_SHARE = 0.05  # of the tolerated gap: so exact is the quadratic program over the planes
+
+
+class Line(NamedTuple):
+    """The objective on the line from the best w so far, t = 0, to the lowest point w_t above the planes, t = 1."""
+
+    loss: int
+    margins: np.ndarray
+    slopes: np.ndarray
+    cost: np.ndarray
+    linear: float
+    quadratic: float
+
+    def __call__(self, t: float) -> float:
+        """P at t, but for the constant |w|^2 / 2."""
+        risk = total_loss(self.loss, self.margins + t * self.slopes, self.cost)
+        return self.linear * t + 0.5 * self.quadratic * t**2 + risk
+
+
+class Method(NamedTuple):
+    """Where on the line the new best w is, and how far from there to w_t the plane touches."""
+
+    best: Callable[[Line], float]
+    cut: float
+
+
+METHODS = {
+    "ocas": Method(best=lambda line: minimum_along(*line), cut=0.1),
+    "bmrm": Method(best=lambda line: float(line(1.0) < line(0.0)), cut=1.0),
+    "svmperf": Method(best=lambda line: 1.0, cut=1.0),
+}
+
+
+def bundle(run: Run, method: Method) -> Steps:
+    """Minimise the objective of one binary problem, from run.w."""
+    problem, loss, cost, w = run.problem, int(run.problem.loss), run.problem.cost, run.w
+    examples, signs = problem.examples, problem.signs[run.k]
+    penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
+    together = 1 if examples.in_memory else len(problem)
+    nbytes = run.settings.plane_bytes // together
+    planes = Planes(
+        examples.dim, len(examples), w.dtype, nbytes=nbytes, exact=problem.loss is Loss.HINGE, threads=examples.threads
+    )
+    lowest = problem.zeros()
+
+    def refit(margins: np.ndarray) -> float:
+        """Move margins to where a free intercept is best, and say how far it went."""
+        if problem.intercept is not Intercept.FREE:
+            return 0.0
+        shift = best_intercept(problem.loss, margins * run.sign, signs, cost)
+        margins += shift * run.sign
+        return shift
+
+    margins = run.margins((yield Dot(w)), run.intercept)
+    run.intercept += refit(margins)
+    touching, height = margins, 0.0
+    try:
+        while True:
+            primal = problem.primal(w, run.intercept, margins)
+            if not run.tell(primal, height):
+                return
+            with run.phase("sort"):
+                if problem.intercept is Intercept.FREE:
+                    alpha = balanced_dual(problem.loss, touching, signs, cost)
+                else:
+                    alpha = dual_at(loss, touching, cost)
+                offset = total_dual_term(loss, alpha, cost)
+            plane = np.zeros(examples.dim)
+            yield Add(alpha * run.sign, plane)
+            with run.phase("w"):
+                planes.append(plane, penalty * float(alpha @ run.sign), offset, Shares.of(alpha, cost))
+            with run.phase("qp"):
+                height = planes.solve(QP_SHARE * run.settings.tol * primal)
+            with run.phase("w"):
+                intercept = planes.lowest(lowest)
+            there = run.margins((yield Dot(lowest)), intercept)
+            with run.phase("sort"):
+                intercept += refit(there)
+                slopes = there - margins
+                difference = lowest - w
+                line = Line(
+                    loss, margins, slopes, cost,
+                    linear=inner_product(w, difference) + penalty * run.intercept * (intercept - run.intercept),
+                    quadratic=squared_length(difference) + penalty * (intercept - run.intercept) ** 2,
+                )  # fmt: skip
+                t = method.best(line)
+                w += w.dtype.type(t) * difference
+                run.intercept += t * (intercept - run.intercept)
+                margins += t * slopes
+                run.intercept += refit(margins)
+                touching = margins + method.cut * (there - margins)
+                refit(touching)
+    finally:
+        run.alpha = planes.alpha(cost)

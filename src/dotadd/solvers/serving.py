@@ -1,0 +1,251 @@
+"""How a batch solver meets the data: it asks, and is served.
+
+A batch solver is a generator for one binary problem. It yields requests and is sent the answers:
+
+    output = yield Dot(w)                 <w, phi(z_i)> of all examples
+    yield Add(coefficients, out)          out += sum_i coefficients_i phi(z_i)
+    yield DotAdd(scales, v, out)          out += sum_i scales_i <v, phi(z_i)> phi(z_i), a product with a Hessian
+
+so its code reads from top to bottom, and it never knows where the examples are. `serve` runs the generators of all
+binary problems of a Problem and answers the requests of several of them with one expansion of the examples. Each
+answer is one pass over the data. At the end it judges all answers by the one objective, from scratch.
+
+Numbers: w and the vectors to DOT with in the storage type, outputs and sums in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dotadd.errors import DotaddError
+from dotadd.expand import Expansion
+from dotadd.losses import Loss, dual_at
+from dotadd.solvers.free_intercept import balanced_dual, best_intercept
+from dotadd.solvers.problem import Intercept, Problem
+from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError
+
+
+@dataclass(frozen=True)
+class Dot:
+    """<w, phi(z_i)> of all examples, in float64."""
+
+    w: np.ndarray
+    phase: ClassVar[str] = "output"
+
+    @staticmethod
+    def answer(examples: Expansion, asked: list[Dot]) -> list[Any]:
+        return examples.dot([one.w for one in asked])
+
+
+@dataclass(frozen=True)
+class Add:
+    """out += sum_i coefficients_i phi(z_i), and the same with the squares of the features, if wanted."""
+
+    coefficients: np.ndarray
+    out: np.ndarray
+    squares: np.ndarray | None = None
+    phase: ClassVar[str] = "add"
+
+    @staticmethod
+    def answer(examples: Expansion, asked: list[Add]) -> list[Any]:
+        for some in ([one for one in asked if one.squares is None], [one for one in asked if one.squares is not None]):
+            squares = [one.squares for one in some if one.squares is not None]
+            if some:
+                examples.add([one.coefficients for one in some], [one.out for one in some], squares)
+        return [None] * len(asked)
+
+
+@dataclass(frozen=True)
+class DotAdd:
+    """out += sum_i scales_i <v, phi(z_i)> phi(z_i)."""
+
+    scales: np.ndarray
+    v: np.ndarray
+    out: np.ndarray
+    phase: ClassVar[str] = "product"
+
+    @staticmethod
+    def answer(examples: Expansion, asked: list[DotAdd]) -> list[Any]:
+        examples.dot_add([one.scales for one in asked], [one.v for one in asked], [one.out for one in asked])
+        return [None] * len(asked)
+
+
+Request = Dot | Add | DotAdd
+Steps = Generator[Request, Any, None]
+KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd)
+
+
+class Run:
+    """One binary problem on its way. A solver keeps its best answer so far in `w`, `intercept` and `alpha`, where it is
+    found when time is up; `alpha` may stay None if the loss is smooth, since w then tells it."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        k: int,
+        settings: Settings,
+        clock: Deadline,
+        seconds: dict[str, float],
+        start: Result | None,
+    ) -> None:
+        self.problem, self.k, self.settings, self.seconds = problem, k, settings, seconds
+        self.sign = problem.signs[k].astype(np.float64)
+        self.w, self.intercept = problem.zeros(), 0.0
+        self.alpha: np.ndarray | None = None
+        if start is not None:
+            self.w[:] = start.w
+            self.intercept = 0.0 if problem.intercept is Intercept.NONE else start.intercept
+        self.passes = 0
+        self.trace: list[Progress] = []
+        self.reason: Reason | None = None
+        self.primal = np.nan
+        self.dual: float | None = None
+        self._clock = clock
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the seconds of what is inside under this name."""
+        began = perf_counter()
+        yield
+        _count(self.seconds, name, began)
+
+    def margins(self, output: np.ndarray, intercept: float) -> np.ndarray:
+        return self.sign * (output + intercept)
+
+    def tell(self, primal: float, dual: float = np.nan) -> bool:
+        """Note how far it is, and say whether to go on."""
+        gap = (primal - dual) / primal if primal > 0.0 else 0.0
+        rows = len(self.problem.examples)
+        self.trace.append(Progress(self.passes, self._clock.elapsed(), primal, dual, gap, rows, rows))
+        if self.settings.on_progress is not None:
+            self.settings.on_progress(self.trace[-1], self.k)
+        if gap <= self.settings.tol:
+            self.reason = Reason.CONVERGED
+        elif self.passes >= self.settings.max_passes:
+            self.reason = Reason.MAX_PASSES
+        return self.reason is None
+
+
+def serve(
+    method: Callable[[Run], Steps], problem: Problem, settings: Settings, start: list[Result] | None = None
+) -> list[Result]:
+    """Solve each binary problem of `problem` by this method, from the w of earlier results if there are any.
+
+    Where examples have to be expanded, all problems advance together; examples that lie in memory cost nothing to
+    visit again, so there one problem comes after the other, and only one needs room for its vectors.
+    """
+    if start is not None and (len(start) != len(problem) or any(len(one.w) != problem.examples.dim for one in start)):
+        raise DotaddError("start does not come from a fit with the same features and classes")
+    clock = Deadline(settings.max_time)
+    seconds: dict[str, float] = {}
+    runs = [Run(problem, k, settings, clock, seconds, start[k] if start else None) for k in range(len(problem))]
+    groups = [[run] for run in runs] if problem.examples.in_memory else [runs]
+    try:
+        for n, group in enumerate(groups):
+            left = None if settings.max_time is None else (settings.max_time - clock.elapsed()) / (len(groups) - n)
+            _serve(method, problem, group, Deadline(left))
+    except KeyboardInterrupt:
+        for run in runs:
+            run.reason = run.reason or Reason.INTERRUPTED
+    began = perf_counter()
+    try:
+        _certify(problem, runs, settings.tol)
+    except KeyboardInterrupt:  # a second one: leave without the proof
+        for run in runs:
+            run.primal, run.dual = np.nan, None
+    _count(seconds, "certify", began)
+    return [_result(run) for run in runs]
+
+
+def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], deadline: Deadline) -> None:
+    """Run these generators until each has ended, or time is up; then they are closed, and keep what they have."""
+    with ExitStack() as stack:
+        steps = {run: stack.enter_context(closing(method(run))) for run in runs}
+        waiting = {run: request for run in runs if (request := _advance(run, steps[run], None)) is not None}
+        try:
+            while waiting:
+                for kind in KINDS:
+                    asked = {run: request for run, request in waiting.items() if isinstance(request, kind)}
+                    if not asked:
+                        continue
+                    deadline.check()
+                    began = perf_counter()
+                    answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]
+                    _count(runs[0].seconds, kind.phase, began)
+                    for run, answer in zip(asked, answers, strict=True):
+                        run.passes += 1
+                        request = _advance(run, steps[run], answer)
+                        if request is None:
+                            del waiting[run]
+                        else:
+                            waiting[run] = request
+        except TimeUpError:
+            for run in waiting:
+                run.reason = Reason.MAX_TIME
+
+
+def _advance(run: Run, steps: Steps, answer: Any) -> Request | None:
+    """The generator's next request, or None where it has ended."""
+    try:
+        return steps.send(answer)
+    except StopIteration:
+        run.reason = run.reason or Reason.STALLED
+        return None
+
+
+def _certify(problem: Problem, runs: list[Run], tol: float) -> None:
+    """Primal, dual and gap of each answer, from scratch (the identity is in problem.py)."""
+    gaps = {}
+    for run, output in zip(runs, problem.outputs([run.w for run in runs]), strict=True):
+        sign = problem.signs[run.k]
+        free = problem.intercept is Intercept.FREE
+        if free:
+            run.intercept = best_intercept(problem.loss, output, sign, problem.cost)
+        margins = problem.margins(output, run.intercept, run.k)
+        run.primal = problem.primal(run.w, run.intercept, margins)
+        if run.alpha is None and problem.loss is not Loss.HINGE:
+            run.alpha = (
+                balanced_dual(problem.loss, margins, sign, problem.cost)
+                if free
+                else dual_at(int(problem.loss), margins, problem.cost)
+            )
+        if run.alpha is not None:
+            gaps[run] = problem.local_gaps(margins, run.alpha)
+            if problem.intercept is Intercept.REGULARIZED:
+                gaps[run] += 0.5 * (run.intercept - float(run.alpha @ sign)) ** 2
+    coefficients = [run.alpha * run.sign for run in gaps if run.alpha is not None]
+    distances = problem.examples.squared_distances(coefficients, [run.w for run in gaps]) if gaps else []
+    for run, distance in zip(gaps, distances, strict=True):
+        run.dual = run.primal - max(0.0, gaps[run] + 0.5 * distance)
+        if run.reason is Reason.CONVERGED and run.primal - run.dual > tol * run.primal:
+            run.reason = Reason.PRECISION
+
+
+def _count(seconds: dict[str, float], name: str, began: float) -> None:
+    seconds[name] = seconds.get(name, 0.0) + perf_counter() - began
+
+
+def _result(run: Run) -> Result:
+    assert run.reason is not None
+    gap = None
+    if run.dual is not None:
+        gap = (run.primal - run.dual) / run.primal if run.primal > 0.0 else 0.0
+    return Result(
+        w=run.w,
+        intercept=run.intercept,
+        alpha=run.alpha,
+        primal=run.primal,
+        dual=run.dual,
+        gap=gap,
+        reason=run.reason,
+        passes=run.passes,
+        seconds=run.seconds,
+        trace=run.trace,
+    )
