@@ -37,7 +37,7 @@ test: $(VENV)/.dev
 	$(MAKE) checked
 
 # Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
-CHECKED := block_operations dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
+CHECKED := block_operations threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
 	features_inexact forms inspect_names windows scan source_libsvm
 checked: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto $(CHECKED:%=tests/test_%.py)

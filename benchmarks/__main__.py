@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks import forms, memory, reading, solvers, startup
+from benchmarks import forms, memory, parallel, reading, solvers, startup
 
 PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official"]
 
@@ -26,6 +26,7 @@ def machine() -> str:
 def page(*, tiny: bool = False) -> str:
     sections = [
         ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
+        ("Threads", parallel.__doc__, lambda: parallel.report(tiny=tiny)),
         ("Forms of w", forms.__doc__, lambda: forms.report(tiny=tiny)),
         ("Reading LIBSVM text", reading.__doc__, lambda: reading.report(tiny=tiny)),
         ("Starting", startup.__doc__, lambda: startup.report(tiny=tiny)),

@@ -50,6 +50,41 @@ def test_dot_add_and_norms_agree_with_the_matrix(name, dtype):
     np.testing.assert_allclose(w, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_product_is_dot_and_then_add_with_some_scales(name):
+    block = BLOCKS[name]
+    matrix, rng = naive.matrix(block, DIM), np.random.default_rng(6)
+    v, w = rng.normal(size=DIM).astype(np.float32), rng.normal(size=DIM)
+    scales = np.array([0.5, -1.0, 2.0, 0.0, 1.0, -0.25])[: len(block)]
+    expected = w + matrix.T @ (scales * (matrix @ v))
+    block.dot_add(scales, v, w)
+    np.testing.assert_allclose(w, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_a_w_beyond_the_cache_makes_no_difference(binary):
+    rng, dim = np.random.default_rng(7), blocks.FAR // 4 + 1
+    lengths = rng.integers(0, 40, 30)
+    end = np.cumsum(lengths)
+    indices = rng.integers(0, dim, end[-1]).astype(np.uint32)
+    values = None if binary else rng.normal(size=end[-1]).astype(np.float32)
+    block = Block(end - lengths, end, indices, values)
+    used, places = np.unique(indices, return_inverse=True)
+    matrix = naive.matrix(Block(end - lengths, end, places.astype(np.uint32), values), len(used))
+    v, scales = rng.normal(size=dim).astype(np.float32), rng.normal(size=30) * (rng.random(30) < 0.8)
+    output = matrix @ v[used]
+    np.testing.assert_allclose(block.dot(v), output, rtol=1e-6, atol=1e-6)
+    for product in (False, True):
+        w = np.zeros(dim)
+        if product:
+            block.dot_add(scales, v, w)
+        else:
+            block.add(scales, w)
+        expected = np.zeros(dim)
+        expected[used] = matrix.T @ (scales * output if product else scales)
+        np.testing.assert_allclose(w, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_accumulation_is_in_float64():
     n = 1 << 20
     block = Block(np.array([0]), np.array([n]), None, np.full(n, 0.1, np.float32), distinct=True)

@@ -1,4 +1,4 @@
-"""Batch solvers are served alike: together or alone, on one thread or two, cut short or begun from an earlier answer."""
+"""Batch solvers are served alike: together or alone, on one thread or two, cut short or begun from an earlier one."""
 
 from itertools import pairwise
 

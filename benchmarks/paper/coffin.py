@@ -111,6 +111,7 @@ def _simulated(path: Path, rows: int, seed: int) -> Path:
 class Trained:
     """A run of `dotadd train`. `wall` is the whole process: starting, reading, training, saving."""
 
+    solver: str
     rows: int
     slots: int
     wall: float
@@ -122,26 +123,25 @@ class Trained:
     peak: int  # bytes
 
 
-def train(data: Path, features: Features, model: Path) -> Trained:
+def train(data: Path, features: Features, model: Path, solver: str = "dcd") -> Trained:
     """Train in a process of its own, which saves the model."""
     run = [sys.executable, "-c", TRAIN, str(data), "-o", str(model), "--features", features.expression]
+    run += ["--solver", solver, "--tol", str(TOLERANCE), "--quiet"]
     began = perf_counter()
-    done = subprocess.run(
-        [*run, "--tol", str(TOLERANCE), "--quiet"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
-    )
+    done = subprocess.run(run, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     wall = perf_counter() - began
     loaded = dotadd.load(model)
     record = loaded.training
     return Trained(
-        record["rows"], loaded.phi.dim, wall, sum(record["seconds"].values()), record["passes"], record["gap"],
-        record["primal"][0], record["dual"][0], int(done.stdout),
+        record["solver"], record["rows"], loaded.phi.dim, wall, sum(record["seconds"].values()), record["passes"],
+        record["gap"], record["primal"][0], record["dual"][0], int(done.stdout),
     )  # fmt: skip
 
 
-def warm(data: Data, features: Features) -> None:
+def warm(data: Data, features: Features, solver: str = "dcd") -> None:
     """Have everything compiled that training with these features needs."""
     model = data.folder / "warm.dotadd"
-    train(data.warm, features, model)
+    train(data.warm, features, model, solver)
     model.unlink()
 
 

@@ -14,6 +14,7 @@ from dotadd._jit import inner, kernel, plain, prefetch
 
 FAR = 1 << 20  # bytes of w that are more than a usual L2 cache holds, so that slots are asked for ahead of their turn
 AHEAD = np.uint64(64)  # non-zeros ahead
+ROWS_AHEAD = 6
 
 
 class Block:
@@ -150,6 +151,16 @@ def _far_add(indices, values, lo, hi, coefficient, w):
         w[indices[k]] += coefficient if values is None else coefficient * values[k]
 
 
+@inner
+def _fetch_row(start, indices, values, at, j):
+    """Ask for the beginning of row at[j]: where few rows of many are wanted, the hardware does not foresee it."""
+    first = np.uint64(start[np.uint64(at[min(j, len(at) - 1)])])
+    if indices is not None:
+        prefetch(indices, first)
+    if values is not None:
+        prefetch(values, first)
+
+
 @kernel
 def dot(start, end, indices, values, at, w, out):
     """out[j] = <w, row at[j]>."""
@@ -164,6 +175,7 @@ def add(start, end, indices, values, at, coefficients, w):
     """w += sum_j coefficients[j] * row at[j]."""
     far = w.size * w.itemsize > FAR
     for j in range(len(at)):
+        _fetch_row(start, indices, values, at, j + ROWS_AHEAD)
         if coefficients[j] != 0.0:
             lo, hi = start[at[j]], end[at[j]]
             if far:
@@ -192,6 +204,7 @@ def dot_add(start, end, indices, values, at, scales, v, w):
     far = v.size * v.itemsize + w.size * w.itemsize > FAR
     products = np.zeros(len(at) if far else 0, np.float64)
     for j in range(len(at)):
+        _fetch_row(start, indices, values, at, j + ROWS_AHEAD)
         if scales[j] != 0.0:
             lo, hi = start[at[j]], end[at[j]]
             if far:

@@ -44,10 +44,10 @@ class LinearSVM(Estimator):
         The weight of the losses against the size of w.
     loss : "hinge", "squared_hinge" or "logistic"
     solver : "auto", "dcd", "ocas", "newton", "lbfgs", "bmrm", "svmperf", "sgd" or "pegasos"
-        "auto" chooses by loss, C and the shape of the data, and `result_.why` says why. "dcd" visits the examples one by
+        "auto" chooses by loss, C and the shape of the data; `result_.why` says why. "dcd" visits the examples one by
         one; "ocas", "newton" (smooth losses) and "lbfgs" touch them all at once, on all cores; each proves how good its
-        answer is by the duality gap. "sgd" and "pegasos" stop when the objective stalls; "bmrm" and "svmperf" are there
-        to be compared with "ocas".
+        answer is by the duality gap. "sgd" and "pegasos" stop when the objective stalls; "bmrm" and "svmperf" are
+        there to be compared with "ocas".
     intercept : "regularized", "free" or "none"
         One more weight on a constant feature, free of any penalty, or absent.
     class_weight : dict, "balanced" or None
@@ -144,8 +144,8 @@ class LinearSVM(Estimator):
             on_progress(progress, k, len(signs))
 
         settings = Settings(self.tol, self.max_passes, self.max_time, self._seed(), tell if on_progress else None)
-        solver, why = choose_solver(self.solver, problem)
         earlier = [start] if isinstance(start, Result) else start
+        solver, why = choose_solver(self.solver, problem, earlier)
         results = [replace(one, solver=solver, why=why) for one in SOLVERS[solver](problem, settings, earlier)]
         self._keep(phi, shape, classes, results, len(batch))
         self._remember_feature_names(X)

@@ -32,7 +32,7 @@ SHARE = 8  # pieces of rows for each thread, so that all end at about the same t
 TILES = 4  # tiles of w for each thread
 CALL_LEAST = 1 << 15  # non-zeros that are worth a kernel call and a change of threads
 PARTS = 1 << 25  # slots that the parts of all threads may have together
-SLOTS_A_NONZERO = 1.0  # a slot of a part costs as much as so many non-zeros bring
+SLOTS_A_NONZERO = 1.0  # slots that a part may have for each non-zero: they have to be cleared and joined
 SHORT = 1 << 18  # slots of a tile of which each thread may have one
 
 
@@ -174,8 +174,8 @@ class Expansion:
     def _nonzeros(self) -> float:
         """Non-zeros of a row on average, at most."""
         view = self._filling.view
-        total = float(np.sum(self.phi.bound(self.batch) if view is None else view.end - view.start))
-        return max(1.0, total / max(1, len(self)))
+        lengths = self.phi.bound(self.batch) if view is None else view.end - view.start
+        return max(1.0, float(np.mean(lengths))) if len(self) else 1.0
 
     def _pieces(self, rows: np.ndarray | None = None) -> list[Piece]:
         """These rows (all by default) in consecutive pieces (first, stop) for the threads.
@@ -189,7 +189,8 @@ class Expansion:
         if view is None:
             return row_pieces(n, self.threads, SHARE)
         nonzeros = int(n * self._nonzeros)
-        count = max(1, min(self.threads * SHARE, nonzeros // CALL_LEAST), nonzeros // CALL_NONZEROS)
+        wanted = self.threads * SHARE if self.threads > 1 else 1
+        count = max(1, min(wanted, nonzeros // CALL_LEAST), nonzeros // CALL_NONZEROS)
         cuts = np.linspace(0, n, count + 1).astype(np.int64)
         if rows is None and count > 1:
             cuts[1:-1] = np.searchsorted(view.end, np.linspace(view.start[0], view.end[-1], count + 1)[1:-1])
@@ -206,21 +207,18 @@ class Expansion:
 
         Each block is expanded once for all w, by one thread.
         """
-        view = self._filling.view
-        used = None if view is not None else _used(coefficients)  # rows in memory cost nothing to pass over
+        view, used = self._filling.view, _used(coefficients)
 
         def add(piece: Piece, sums: Sequence[np.ndarray]) -> None:
-            if used is None:
-                assert view is not None
-                work(view, np.arange(*piece, dtype=np.int64), slice(*piece), sums)
+            if view is not None:
+                work(view, used[slice(*piece)], used[slice(*piece)], sums)
                 return
             for block, at, rows in self._filling.blocks(used[slice(*piece)]):
                 work(block, at, rows, sums)
 
         pieces = self._pieces(used)
-        rows = max((np.count_nonzero(some) for some in coefficients), default=0) if used is None else len(used)
         slots = (self.threads - 1) * self.dim
-        few = slots <= SLOTS_A_NONZERO * rows * self._nonzeros and slots * len(ws) <= PARTS
+        few = slots <= SLOTS_A_NONZERO * len(used) * self._nonzeros and slots * len(ws) <= PARTS
         return Sum(add, pieces, ws, min(self.threads, len(pieces)) if few else 1)
 
     def _sums_of_tiles(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[Sum]:
@@ -239,7 +237,7 @@ class Expansion:
 class Sum(NamedTuple):
     """Rows to be added up in some vectors: add(piece, sums) for each piece of them.
 
-    With several parts, every so-manieth piece is added to vectors of its own, which are then added to `outs`.
+    With several parts, pieces are dealt out to them in turn, and each adds to vectors of its own, joined at the end.
     """
 
     add: Callable[[Piece, Sequence[np.ndarray]], None]

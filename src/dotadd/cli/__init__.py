@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from cyclopts import App, CycloptsError
 
+from dotadd.cli.compare import compare
 from dotadd.cli.convert import convert
 from dotadd.cli.demo import demo
 from dotadd.cli.evaluate import evaluate
@@ -47,7 +48,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
-    train, predict, evaluate, convert, windows, scan, inspect, demo, warmup,
+    train, predict, evaluate, convert, windows, scan, inspect, compare, demo, warmup,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")

@@ -12,8 +12,8 @@ and w_t the point where the next plane touches R. The methods differ in these tw
     bmrm      w_t if it is better, the best w if not; the plane at w_t
     svmperf   w_t; the plane at w_t
 
-A free intercept is minimised away: R(w) = min_b R(w, b) is convex, its subgradients are those with sum_i alpha_i y_i = 0
-at the best b, and planes have no slope in b.
+A free intercept is minimised away: R(w) = min_b R(w, b) is convex, its subgradients are those at the best b with
+sum_i alpha_i y_i = 0, and planes have no slope in b.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def bundle(run: Run, method: Method) -> Steps:
         margins += shift * run.sign
         return shift
 
-    margins = run.margins((yield Dot(w)), run.intercept)
+    margins = run.margins((yield from run.first_outputs()), run.intercept)
     run.intercept += refit(margins)
     touching, height = margins, 0.0
     try:
@@ -101,7 +101,7 @@ def bundle(run: Run, method: Method) -> Steps:
             plane = np.zeros(examples.dim)
             yield Add(alpha * run.sign, plane)
             with run.phase("w"):
-                planes.append(plane, penalty * float(alpha @ run.sign), offset, Shares.of(alpha, cost))
+                planes.append(plane, penalty * inner_product(alpha, run.sign), offset, Shares.of(alpha, cost))
             with run.phase("qp"):
                 height = planes.solve(QP_SHARE * run.settings.tol * primal)
             with run.phase("w"):

@@ -1,6 +1,6 @@
 """L-BFGS, with subgradients for the hinge (Yu, Vishwanathan, Guenter and Schraudolph, ICML 2008, JMLR 2010).
 
-Problem:  min_x P(x), x = (w, b), with subgradients g = x - sum_i alpha_i z_i, z_i = y_i (phi(z_i), 1), where
+Problem:  min_x P(x), x = (w, b), with subgradients g = x - sum_i alpha_i v_i, v_i = y_i (phi(z_i), 1), where
           alpha_i = -C_i loss'(m_i), or anything in [0, C_i] where the margin m_i is on the kink of the hinge
 Given:    DOT of all examples for what a direction does to the margins, ADD of some of them for a subgradient
 Returned: w, b; alpha, which follows from them for the smooth losses
@@ -13,13 +13,13 @@ For the smooth losses the gap is |g|^2 / 2, as in newton.py.
 After an exact search the hinge sits on a kink, and -H g for a g picked there may lead uphill. So the direction is the
 minimum of a model that keeps the hinges of some examples K as they are, those on their kinks and a few that are next,
 
-    min_p  p' H^-1 p / 2 + (x - sum_{i not in K} alpha_i z_i)' p + sum_{i in K} C_i max(0, 1 - m_i - z_i' p).
+    min_p  p' H^-1 p / 2 + (x - sum_{i not in K} alpha_i v_i)' p + sum_{i in K} C_i max(0, 1 - m_i - v_i' p).
 
 It has the slopes of P in all directions, so p leads downhill unless 0 is a subgradient. Its dual is a quadratic program
 in the alpha_i of K, in the box [0, C_i], and p = -H g with the g of these alpha. The paper, whose K are the examples on
 their kinks, approaches that g by averages of two subgradients at a time; cut short, these lose the kinks again, and
-stall at 1e-3 to 1e-5 of the optimum. Solved exactly, an example whose alpha_i lies inside its box stays on its kink,
-and K becomes the support vectors on the margin. As K has its exact model, y leaves it out, and H is for the rest.
+often stall 1e-3 to 1e-5 above the optimum. Solved exactly, an example whose alpha_i lies inside its box stays on its
+kink, and K becomes the support vectors on the margin. As K has its exact model, y leaves it out, and H is for the rest.
 
 alpha stays within its bounds, so it proves a gap. What one alpha has too much another has too little; the proof is the
 best mean of the last one and the mean before.
@@ -47,10 +47,8 @@ NEAR = 1e-9  # to 1: a margin on the kink, but for rounding
 NEXT = 10  # examples, closest to their kinks, that another step as long as the last would take there: they join K
 MAX_KINKS = 1000  # examples in K; they are kept as dense rows, as far as they fit into settings.plane_bytes
 FIRST_REACH = 1e-3  # in place of the last step; counts if w comes from an earlier fit
-PATIENCE, STALL = (
-    50,
-    1e-2,
-)  # so many iterations that together gain less than this share of the tolerance: it has stalled
+PATIENCE = 50  # iterations: if together they gain less than ...
+STALL = 1e-2  # ... this share of the tolerance, it has stalled
 
 
 class History:
@@ -65,66 +63,71 @@ class History:
     def __init__(self, dim: int, dtype: np.dtype, pairs: int = PAIRS) -> None:
         self._room = np.zeros((2, pairs, dim), dtype)
         self._inner = np.zeros((2, pairs, pairs))  # S Y' and Y Y'
-        self.n, self.gamma = 0, 1.0
+        self._order: list[int] = []  # rows from the oldest pair to the last
+        self.gamma = 1.0
 
     def append(self, s: np.ndarray, y: np.ndarray) -> None:
         """Take in a step and the change of the gradient along it; the oldest pair leaves if there is no room."""
         curvature, length = inner_product(s, y), squared_length(y)
         if not curvature > 0.0:
             return
-        if self.n == self._room.shape[1]:
-            self._room[:, :-1] = self._room[:, 1:]
-            self._inner[:, :-1, :-1] = self._inner[:, 1:, 1:]
-            self.n -= 1
-        k = self.n
-        self.n += 1
+        full = len(self._order) == self._room.shape[1]
+        k = self._order.pop(0) if full else len(self._order)
+        self._order.append(k)
         S, Y = self.pairs
         np.multiply(s, curvature**-0.5, out=S[k], casting="same_kind")
         np.multiply(y, curvature**-0.5, out=Y[k], casting="same_kind")
-        for i in range(self.n):
+        for i in self._order:
             self._inner[0, i, k] = inner_product(S[i], Y[k])
             self._inner[1, i, k] = self._inner[1, k, i] = inner_product(Y[i], Y[k])
         self.gamma = curvature / length
 
     @property
     def pairs(self) -> np.ndarray:
-        """S and Y."""
-        return self._room[:, : self.n]
+        """S and Y, in no order."""
+        return self._room[:, : len(self._order)]
 
     def _middle(self, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """M [u; gamma v] for u = S q and v = Y q, q one vector or many side by side."""
-        SY, YY = self._inner[:, : self.n, : self.n]
+        order = self._order
+        SY, YY = (inner[np.ix_(order, order)] for inner in self._inner)
         R = np.triu(SY)
-        a = np.linalg.solve(R, u)
-        return np.linalg.solve(R.T, a + self.gamma * (YY @ a - v)), -a
+        a = np.linalg.solve(R, u[order])
+        b = np.linalg.solve(R.T, a + self.gamma * (YY @ a - v[order]))
+        back = np.argsort(order)
+        return b[back], -a[back]
 
     def times(self, q: np.ndarray) -> np.ndarray:
         """H q."""
         out = self.gamma * q
-        if self.n:
+        if self._order:
             S, Y = self.pairs
-            u, v = (np.array([inner_product(row, q) for row in rows]) for rows in (S, Y))
-            a, b = self._middle(u, v)
-            for k in range(self.n):
+            a, b = self._middle(_products(S, q), _products(Y, q))
+            for k in self._order:
                 out += S.dtype.type(a[k]) * S[k]
                 out += Y.dtype.type(self.gamma * b[k]) * Y[k]
         return out
 
     def between(self, rows: np.ndarray, gram: np.ndarray) -> np.ndarray:
-        """Z H Z' for rows Z with gram = Z Z'."""
+        """V H V' for rows V with gram = V V'."""
         out = self.gamma * gram
-        if self.n:
+        if self._order:
             u, v = ((pairs @ rows.T).astype(np.float64) for pairs in self.pairs)
             a, b = self._middle(u, v)
             out += u.T @ a + self.gamma * (v.T @ b)
         return out
 
 
+def _products(rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """<row, q> of each row, in float64 without a float64 copy of the rows."""
+    return np.array([inner_product(row, q) for row in rows], np.float64)
+
+
 class Kinks:
-    """K, the examples near the kink of the hinge: their numbers, the rows z_i, and the products of these."""
+    """K, the examples near the kink of the hinge: their numbers, the rows v_i, and the products of these."""
 
     def __init__(self, dim: int, dtype: np.dtype, nbytes: int) -> None:
-        self.room = max(1, min(MAX_KINKS, nbytes // (dim * dtype.itemsize)))
+        self.room = max(1, min(MAX_KINKS, nbytes // (2 * dim * dtype.itemsize)))  # copied when members come and go
         self.members = np.empty(0, np.int64)
         self.rows = np.empty((0, dim), dtype)
         self.gram = np.empty((0, 0))
@@ -171,9 +174,9 @@ def lbfgs(run: Run) -> Steps:
 def _smooth(run: Run) -> Steps:
     problem, loss, cost = run.problem, int(run.problem.loss), run.problem.cost
     x = np.append(run.w, np.float64(run.intercept))
-    margins = run.margins((yield Dot(run.w)), x[-1])
+    margins = run.margins((yield from run.first_outputs()), x[-1])
     history = History(len(x), run.w.dtype)
-    p = last = np.zeros_like(x)
+    p, last = np.zeros_like(x), None
     while True:
         if problem.intercept is Intercept.FREE:
             shift = best_intercept(problem.loss, margins * run.sign, problem.signs[run.k], cost)
@@ -182,7 +185,8 @@ def _smooth(run: Run) -> Steps:
             p[-1] += shift
         g = _penalty(run, x)
         yield from _subtract(run, dual_at(loss, margins, cost), g)
-        history.append(p, g - last)
+        if last is not None:
+            history.append(p, g - last)
         primal = _keep(run, x, margins)
         if not run.tell(primal, primal - 0.5 * squared_length(g)):
             return
@@ -194,7 +198,7 @@ def _smooth(run: Run) -> Steps:
 def _with_kinks(run: Run) -> Steps:
     problem, cost = run.problem, run.problem.cost
     x = np.append(run.w, np.float64(run.intercept))
-    margins = run.margins((yield Dot(run.w)), x[-1])
+    margins = run.margins((yield from run.first_outputs()), x[-1])
     alpha = dual_at(int(Loss.HINGE), margins, cost)
     g = _penalty(run, x)
     yield from _subtract(run, alpha, g)
@@ -210,7 +214,7 @@ def _with_kinks(run: Run) -> Steps:
         with run.phase("qp"):
             K, rows = kinks.members, kinks.rows
             product = history.between(rows, kinks.gram)
-            linear = rows @ history.times(g) + product @ alpha[K] + 1.0 - margins[K]
+            linear = _products(rows, history.times(g)) + product @ alpha[K] + 1.0 - margins[K]
             _move(kinks, box_qp(product, linear, cost[K], alpha[K]), alpha, g)
         primals.append(_keep(run, x, margins))
         _prove(run, proof, kinks, x, alpha, g)
@@ -243,7 +247,7 @@ def _penalty(run: Run, x: np.ndarray) -> np.ndarray:
 
 
 def _subtract(run: Run, alpha: np.ndarray, g: np.ndarray) -> Steps:
-    """g -= sum_i alpha_i z_i."""
+    """g -= sum_i alpha_i v_i."""
     yield Add(-alpha * run.sign, g[:-1])
     if run.problem.intercept is not Intercept.NONE:
         g[-1] -= inner_product(alpha, run.sign)
@@ -288,11 +292,11 @@ def _gather(run: Run, kinks: Kinks, margins: np.ndarray, reach: np.ndarray, alph
     new = new[: min(on_kink + NEXT, kinks.room - len(kinks.members))]
     rows = np.zeros((len(new), len(g)), kinks.rows.dtype)
     for row, i in zip(rows, new, strict=True):
-        one, z = np.zeros(len(alpha)), np.zeros(len(g))
+        one, v = np.zeros(len(alpha)), np.zeros(len(g))
         one[i] = -1.0
-        yield from _subtract(run, one, z)
+        yield from _subtract(run, one, v)
         run.passes -= 1  # it was one example, not a pass
-        row[:] = z
+        row[:] = v
     kinks.append(new, rows)
 
 

@@ -46,7 +46,7 @@ def newton(run: Run) -> Steps:
         raise DotaddError("newton needs a smooth loss: use loss='squared_hinge' or 'logistic', or another solver")
     loss, cost, signs = int(problem.loss), problem.cost, problem.signs[run.k]
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
-    output = yield Dot(w)
+    output = yield from run.first_outputs()
     steepest = 0.0
     while True:
         if problem.intercept is Intercept.FREE:
@@ -57,7 +57,7 @@ def newton(run: Run) -> Steps:
         g = np.append(w, np.float64(penalty * run.intercept))
         yield Add(-alpha * run.sign, g[:-1])
         if problem.intercept is not Intercept.NONE:
-            g[-1] -= alpha @ run.sign
+            g[-1] -= inner_product(alpha, run.sign)
         length = np.sqrt(g @ g)
         if not run.tell(primal, primal - 0.5 * length**2):
             return

@@ -2,7 +2,7 @@
 
 By Fenchel's inequality any dual variables alpha give a plane below the risk R(w, b) = sum_i C_i loss(m_i),
 
-    R(w, b) >= c - <a, w> - s b,   a = sum_i alpha_i y_i phi(z_i),  s = sum_i alpha_i y_i,  c = sum_i dual_term(alpha_i),
+    R(w, b) >= c - <a, w> - s b,  a = sum_i alpha_i y_i phi(z_i),  s = sum_i alpha_i y_i,  c = sum_i dual_term(alpha_i),
 
 which touches R where alpha_i = -C_i loss'(m_i). The lowest point of |w|^2 / 2 above all planes is w = sum_t beta_t a_t,
 with beta >= 0 and sum_t beta_t = 1 from a small quadratic program over the planes' inner products. It is below the

@@ -73,4 +73,4 @@ class Problem:
         b = sum_i alpha_i y_i where the intercept is regularized, and sum_i alpha_i y_i = 0 where it is free.
         """
         losses, terms = total_loss(self.loss, margins, self.cost), total_dual_term(self.loss, alpha, self.cost)
-        return losses - terms + float(alpha @ margins)
+        return losses - terms + blocks.inner_product(alpha, margins)

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dotadd.block import inner_product
 from dotadd.errors import DotaddError
 from dotadd.expand import Expansion
 from dotadd.losses import Loss, dual_at
@@ -115,6 +116,12 @@ class Run:
         began = perf_counter()
         yield
         _count(self.seconds, name, began)
+
+    def first_outputs(self) -> Generator[Request, Any, np.ndarray]:
+        """<w, phi(z_i)> of the w to begin with, which costs nothing if that is 0."""
+        if not self.w.any():
+            return np.zeros(len(self.problem.examples))
+        return (yield Dot(self.w))
 
     def margins(self, output: np.ndarray, intercept: float) -> np.ndarray:
         return self.sign * (output + intercept)
@@ -219,7 +226,7 @@ def _certify(problem: Problem, runs: list[Run], tol: float) -> None:
         if run.alpha is not None:
             gaps[run] = problem.local_gaps(margins, run.alpha)
             if problem.intercept is Intercept.REGULARIZED:
-                gaps[run] += 0.5 * (run.intercept - float(run.alpha @ sign)) ** 2
+                gaps[run] += 0.5 * (run.intercept - inner_product(run.alpha, run.sign)) ** 2
     coefficients = [run.alpha * run.sign for run in gaps if run.alpha is not None]
     distances = problem.examples.squared_distances(coefficients, [run.w for run in gaps]) if gaps else []
     for run, distance in zip(gaps, distances, strict=True):

@@ -29,12 +29,14 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.block import row_add, row_dot, squared_length
 from dotadd.losses import dual_step, total_loss, value
+from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
 
 SAMPLE = 1000  # examples that the calibration looks at
 PATIENCE = 3  # passes that may go by without an improvement, since each pass's estimate is noisy
+PATIENT_STEPS = 50_000  # or steps, if the passes are short
 # The running numbers of one binary problem.
 SCALE, INTERCEPT, STEPS, AVERAGE_G, AVERAGE_F, AVERAGE_INTERCEPT, LOSS, SQUARED_LENGTH = range(8)
 N_NUMBERS = 8
@@ -48,6 +50,7 @@ class _State:
         self.v, self.a = problem.zeros(), problem.zeros()
         self.numbers = np.zeros(N_NUMBERS)
         self.trace: list[Progress] = []
+        self.best: list[float] = []  # objective met so far, after each pass
         self.reason: Reason | None = None
         self.clear()
 
@@ -90,6 +93,7 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
         eta_0 = 0.5 * float(problem.cost.sum())
     seconds["calibrate"] = deadline.elapsed()
 
+    patience = max(PATIENCE, PATIENT_STEPS // max(1, len(rows)))
     limit = Reason.MAX_PASSES
     try:
         for passes in range(1, settings.max_passes + 1):
@@ -105,8 +109,8 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
                 state.trace.append(Progress(passes, deadline.elapsed(), primal, np.nan, np.nan, len(rows), len(norms)))
                 if settings.on_progress is not None:
                     settings.on_progress(state.trace[-1], state.k)
-                met = [progress.primal for progress in state.trace]
-                if min(met[:-PATIENCE], default=np.inf) - min(met) <= settings.tol * min(met):
+                state.best.append(min(primal, state.best[-1]) if state.best else primal)
+                if passes > patience and state.best[-1 - patience] <= (1.0 + settings.tol) * state.best[-1]:
                     state.reason = Reason.STALLED
     except TimeUpError:
         limit = Reason.MAX_TIME
@@ -118,12 +122,18 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
     outputs = iter(problem.outputs([w for pairs in candidates for w, _ in pairs]))
     results = []
     for state, pairs in zip(states, candidates, strict=True):
-        judged = [(problem.primal(w, b, problem.margins(next(outputs), b, state.k)), b, w) for w, b in pairs]
-        primal, b, w = min(judged, key=lambda answer: answer[0])
+        primal, b, w = min((_judge(problem, state.k, w, b, next(outputs)) for w, b in pairs), key=lambda one: one[0])
         reason = state.reason or limit
         results.append(Result(w, b, None, primal, None, None, reason, len(state.trace), seconds, state.trace))
     seconds["certify"] = perf_counter() - mark
     return results
+
+
+def _judge(problem: Problem, k: int, w: np.ndarray, b: float, output: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """The objective of an answer, whose free intercept is set to its best value, since the outputs are there."""
+    if problem.intercept is Intercept.FREE:
+        b = best_intercept(problem.loss, output, problem.signs[k], problem.cost)
+    return problem.primal(w, b, problem.margins(output, b, k)), b, w
 
 
 def _pass(

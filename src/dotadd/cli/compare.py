@@ -1,0 +1,266 @@
+"""dotadd compare: several solvers on one problem, and how fast each of them gets how far."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from dotadd.cli.progress import Watch
+from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.cli.train import OUTPUT, PROBLEM, STOPPING, interrupted, results
+
+if TYPE_CHECKING:
+    from dotadd.estimators import LinearSVM
+    from dotadd.report.compare import Comparison, Run
+    from dotadd.solvers.result import Progress
+    from dotadd.sources.base import Source
+
+SLOW = ("pegasos", "bmrm", "svmperf")  # ancestors of the others, which run if they are asked for
+FEW, FEW_PASSES = 2000, 5  # rows and passes of the run that only compiles; so many rows are shared among threads
+
+
+def compare(
+    *data: str,
+    output: Annotated[str, Parameter(name=["--output", "-o"], group=OUTPUT)],
+    solvers: Annotated[str | None, Parameter(group=STOPPING)] = None,
+    features: Annotated[str | None, Parameter(group=PROBLEM)] = None,
+    cost: Annotated[float, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0,
+    loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge",
+    intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = "regularized",
+    class_weight: Annotated[Literal["none", "balanced"], Parameter(group=PROBLEM)] = "none",
+    tol: Annotated[float, Parameter(group=STOPPING)] = 1e-3,
+    max_passes: Annotated[int, Parameter(group=STOPPING)] = 1000,
+    max_time: Annotated[float | None, Parameter(group=STOPPING)] = None,
+    seed: Annotated[int, Parameter(group=STOPPING)] = 0,
+    jobs: Annotated[int | None, Parameter(group=STOPPING)] = None,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    reading: Reading = Reading(),  # noqa: B008
+) -> int:
+    """Compare solvers on one problem.
+
+    Each solver trains on the same data in memory, one after the other. The page
+    shows how objective and gap fall over seconds and over passes, and when each
+    solver was within 1% and 0.1% of the best objective. Ctrl-C ends the solver
+    that runs; the page then shows what there is.
+
+    Examples:
+
+        dotadd compare a9a -o compare.html
+        dotadd compare a9a --solvers dcd,ocas,sgd -C 0.1 --tol 1e-4 -o compare.html
+        dotadd compare a9a --loss logistic --max-time 60 -o compare.svg
+
+    Parameters
+    ----------
+    data
+        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet.
+    output
+        The file to write: .html, a picture as .svg or .png, or everything that was measured as .json.
+    solvers
+        Their names with commas between, in the order to run them; by default all that fit the loss, but for pegasos,
+        bmrm and svmperf.
+    features
+        The feature map, written as in Python; the numbers themselves by default.
+    cost
+        C, the weight of the losses against the size of w.
+    loss
+        What a wrong or narrow decision costs.
+    intercept
+        The intercept: a constant feature, free of any penalty, or none.
+    class_weight
+        "balanced" lets each class weigh the same in total.
+    tol
+        A solver stops when its relative duality gap is no larger.
+    max_passes
+        A solver stops after so many passes over the data.
+    max_time
+        A solver stops after so many seconds.
+    seed
+        Start of the random numbers.
+    jobs
+        Threads; all cores by default.
+    quiet
+        No progress and no table.
+    """
+    from dotadd.atomic import require_writable
+    from dotadd.errors import DataError, DotaddError, FeatureError
+    from dotadd.report.compare import Comparison, require_format, write
+
+    if not data:
+        raise DotaddError("give a data file to compare solvers on")
+    require_format(output)
+    require_writable(output)
+    names = chosen(solvers)
+
+    from dotadd.estimators import LinearSVM
+    from dotadd.features.expression import parse
+    from dotadd.sources.kept import Kept
+
+    source = Kept(reading.open(list(data)))
+    phi = parse(features) if features else None
+    runs: list[Run] = []
+    refused: dict[str, str] = {}
+    problem: dict[str, Any] = {}
+    stopped = False
+    for name in names:
+        svm = LinearSVM(
+            phi,
+            C=cost,
+            loss=loss,
+            solver=name,
+            intercept=intercept,
+            class_weight=None if class_weight == "none" else class_weight,
+            tol=tol,
+            max_passes=max_passes,
+            max_time=max_time,
+            random_state=seed,
+            n_jobs=jobs,
+        )
+        watch = TimedWatch(name, tol=tol, max_passes=max_passes, max_time=max_time, log=None, quiet=quiet)
+        try:
+            runs.append(follow(svm, source, watch))
+        except KeyboardInterrupt:
+            if not runs:
+                raise
+            stopped = True
+            break
+        except (DataError, FeatureError):  # no solver could do anything about these
+            raise
+        except (DotaddError, MemoryError) as error:
+            refused[name] = f"out of memory {error}".strip() if isinstance(error, MemoryError) else str(error)
+            continue
+        if not problem:
+            problem = stated(svm, data)
+            tell_skipped(source)
+        stopped = interrupted(svm)
+        if stopped:
+            break
+    if not runs:
+        raise DotaddError("; ".join(dict.fromkeys(refused.values())))
+    if solvers is None:
+        refused = {}  # nobody asked for them
+    for name, why in refused.items():
+        sys.stderr.write(f"dotadd: {name} did not run: {why}\n")
+    title = os.path.basename(data[0]) + (f" and {len(data) - 1} more" if len(data) > 1 else "")
+    found = Comparison(title, problem, runs, refused)
+    write(found, output)
+    if not quiet:
+        show(found, output)
+    if stopped:
+        sys.stderr.write(f"dotadd: interrupted; what was measured until then is in {output}\n")
+        return 130
+    return 0
+
+
+def chosen(solvers: str | None) -> list[str]:
+    """The names in the option, each known and there once."""
+    from dotadd.errors import DotaddError
+    from dotadd.solvers import SOLVERS
+
+    if solvers is None:
+        return [name for name in SOLVERS if name not in SLOW]
+    names = [name.strip() for name in solvers.split(",")]
+    for place, name in enumerate(names):
+        if name not in SOLVERS:
+            raise DotaddError(f"--solvers {solvers}: there is no solver {name!r}; choose from {', '.join(SOLVERS)}")
+        if name in names[:place]:
+            raise DotaddError(f"--solvers {solvers}: {name} is there twice")
+    return names
+
+
+class TimedWatch(Watch):
+    """Progress with the solver's name, and the moment at which its clock began."""
+
+    began: float | None = None
+
+    def __call__(self, progress: Progress, which: int, classes: int) -> None:
+        if self.began is None:
+            self.began = time.perf_counter() - progress.seconds
+        super().__call__(progress, which, classes)
+
+    def line(self, progress: Progress) -> str:
+        return f"{self.title}: {super().line(progress)}"
+
+
+def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> Run:
+    """Train once on a few rows, which compiles what is not yet compiled, and then in earnest."""
+    import numpy as np
+
+    from dotadd.errors import NotConvergedWarning
+    from dotadd.estimators import LinearSVM
+    from dotadd.losses import Loss, total_loss
+    from dotadd.report.compare import Run
+    from dotadd.sources.kept import Few
+
+    with watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)  # the table says so
+        passes = min(svm.max_passes, FEW_PASSES)
+        limit = svm.max_time and svm.max_time * 1e6  # compiling does not reach it, and no less is it refused
+        trial = LinearSVM(**(svm.get_params() | {"max_passes": passes, "max_time": limit}))
+        if interrupted(trial.fit(Few(source, FEW))):
+            raise KeyboardInterrupt
+        weight = source.load().weight
+        svm.fit(source, on_progress=watch)
+        ended = time.perf_counter()
+    found = results(svm)
+    seconds = sum(found[0].seconds.values()) if watch.began is None else ended - watch.began
+    total = svm.model_.training["rows"] if weight is None else float(weight.sum())
+    untrained = total_loss(Loss.named(svm.loss), np.zeros(1), np.array([svm.C * total]))  # balanced or not
+    return Run.of(svm.solver, found, seconds, untrained)
+
+
+def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
+    """The problem and where it was solved, as plain data."""
+    from dotadd._version import __version__
+    from dotadd.cli.screen import label_text
+    from dotadd.threads import thread_count
+
+    names = ("loss", "C", "intercept", "class_weight", "tol", "max_passes", "max_time")
+    return {
+        "data": list(data),
+        "rows": svm.model_.training["rows"],
+        "classes": [label_text(label) for label in svm.model_.classes.tolist()],
+        "features": repr(svm.model_.phi),
+        "slots": svm.model_.phi.dim,
+        **{name: getattr(svm, name) for name in names},
+        "seed": svm.random_state,
+        "threads": thread_count(svm.n_jobs),
+        "cores": thread_count(None),
+        "version": f"dotadd {__version__}",
+        "command": shlex.join(["dotadd", *sys.argv[1:]]),
+    }
+
+
+def show(found: Comparison, output: str) -> None:
+    """The table on screen."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from dotadd.cli.screen import facts, number
+    from dotadd.report.compare import HEADINGS
+
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = 200  # nobody wraps a file
+    *headings, _ = HEADINGS
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        drawn.add_column(heading, justify="left" if heading == "solver" else "right", overflow="fold")
+    rows = found.rows()
+    for *cells, _ in rows:
+        drawn.add_row(*map(Text, cells))
+    console.print(drawn)
+    lines = {row[0]: row[-1] for row in rows} | {
+        "best": f"{number(found.best, 7)}; no objective is below {number(found.bound, 7)}, the largest certified dual"
+        if found.bound is not None
+        else f"{number(found.best, 7)}; no solver has certified a dual, so nobody knows how far the optimum is below",
+        "page" if output.endswith(".html") else "file": output,
+    }
+    facts(lines)
