@@ -311,7 +311,7 @@ def report(names: Sequence[str], *, tiny: bool = False, repeat: int = 5, losses:
 
 def _sections(names: Sequence[str], tiny: bool, repeat: int, losses: Sequence[str]) -> Iterator[str]:
     for loss in losses:
-        some = [name for name in names if loss != "logistic" or name not in MANY_CLASSES]
+        some = [name for name in names if loss == "hinge" or name not in MANY_CLASSES]
         if some:
             yield f"### {LOSSES[loss]}\n\n{table(loss, some, tiny=tiny, repeat=repeat)}"
     swept = [name for name in names if name in COSTS_NAMES]
@@ -351,5 +351,5 @@ if __name__ == "__main__":
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--loss", action="append", choices=LOSSES, help="one of %(choices)s; may be given again")
     arguments = parser.parse_args()
-    losses = arguments.loss or list(LOSSES)
-    print(report(arguments.names, tiny=arguments.tiny, repeat=arguments.repeat, losses=losses))
+    for section in _sections(arguments.names, arguments.tiny, arguments.repeat, arguments.loss or list(LOSSES)):
+        print(section, flush=True)

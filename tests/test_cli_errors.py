@@ -22,6 +22,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "one.svm").write_text("1 1:1\n1 1:2\n")
     (tmp_path / "empty.svm").write_text("")
     (tmp_path / "dna.csv").write_text("seq,y\nACGT,1\nACNT,0\n")
+    (tmp_path / "foreign.csv").write_text("seq,y\nACNT,1\nNNNT,0\n")
     (tmp_path / "deep").mkdir()
     return tmp_path
 
@@ -38,6 +39,8 @@ def folder(tmp_path, monkeypatch):
         ("train good.svm -o m --colour red", "--colour"),
         ("train good.svm -o m --loss cubic", "cubic"),
         ("train good.svm -o m --solver magic", "solver is 'magic'"),
+        ("train good.svm -o m --solver newton", "newton needs a smooth loss"),
+        ("train foreign.csv -o m --column seq --label y --features Spectrum(2) --on-bad-row skip", "no row is left"),
         ("train good.svm -o m -C minus", "minus"),
         ("train good.svm -o m -C -1", "C is -1"),
         ("train good.svm -o m --tol 0", "tol is 0"),

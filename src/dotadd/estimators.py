@@ -335,12 +335,19 @@ def _column(y: Any) -> Any:
 def _classes(data: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """The labels in order, and for each example the number of its label."""
     y = np.asarray(data.y)
+    if not len(y):
+        raise DataError("no row is left to train on", data.path)
     if y.dtype.kind == "f":
         bad = np.flatnonzero(y != np.floor(y))
         if len(bad):
             message = f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers"
             raise data.error(int(bad[0]), message)
-    classes, codes = np.unique(y, return_inverse=True)
+    others = y[y != y[0]]
+    if len(others) and (others == others[0]).all():  # two classes, found without sorting all labels
+        classes = np.unique(np.array([y[0], others[0]]))
+        codes = (y == classes[1]).astype(np.int64)
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         label = f"{classes[0]:g}" if y.dtype.kind == "f" else str(classes[0])
         raise DataError(f"all labels are {label}: one class only, and two or more are needed", data.path)

@@ -42,7 +42,10 @@ def _vectors() -> None:
         dense = np.eye(8, 3, dtype=dtype)
         for data in (dense, scipy.sparse.csr_matrix(dense)):
             LinearSVM(random_state=0).fit(data, y).predict(data)
-    LinearSVM(solver="sgd", random_state=0).fit(dense, y)
+    for solver in ("sgd", "ocas", "lbfgs"):
+        LinearSVM(solver=solver, random_state=0).fit(dense, y)
+    for data in (dense, scipy.sparse.csr_matrix(dense)):
+        LinearSVM(solver="newton", loss="squared_hinge", random_state=0).fit(data, y)
 
 
 def _libsvm() -> None:

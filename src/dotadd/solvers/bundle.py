@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dotadd.block import inner_product, squared_length
+from dotadd._jit import kernel
+from dotadd.block import inner_product
 from dotadd.losses import Loss, dual_at, total_dual_term, total_loss
 from dotadd.solvers.free_intercept import balanced_dual, best_intercept
 from dotadd.solvers.line_search import minimum_along
@@ -74,7 +75,7 @@ def bundle(run: Run, method: Method) -> Steps:
     planes = Planes(
         examples.dim, len(examples), w.dtype, nbytes=nbytes, exact=problem.loss is Loss.HINGE, threads=examples.threads
     )
-    lowest = problem.zeros()
+    lowest, plane = problem.zeros(), np.zeros(examples.dim)
 
     def refit(margins: np.ndarray) -> float:
         """Move margins to where a free intercept is best, and say how far it went."""
@@ -98,7 +99,7 @@ def bundle(run: Run, method: Method) -> Steps:
                 else:
                     alpha = dual_at(loss, touching, cost)
                 offset = total_dual_term(loss, alpha, cost)
-            plane = np.zeros(examples.dim)
+            plane[:] = 0.0
             yield Add(alpha * run.sign, plane)
             with run.phase("w"):
                 planes.append(plane, penalty * inner_product(alpha, run.sign), offset, Shares.of(alpha, cost))
@@ -106,22 +107,40 @@ def bundle(run: Run, method: Method) -> Steps:
                 height = planes.solve(QP_SHARE * run.settings.tol * primal)
             with run.phase("w"):
                 intercept = planes.lowest(lowest)
+                linear, quadratic = _penalty_towards(lowest, w)
             there = run.margins((yield Dot(lowest)), intercept)
             with run.phase("sort"):
                 intercept += refit(there)
-                slopes = there - margins
-                difference = lowest - w
-                line = Line(
-                    loss, margins, slopes, cost,
-                    linear=inner_product(w, difference) + penalty * run.intercept * (intercept - run.intercept),
-                    quadratic=squared_length(difference) + penalty * (intercept - run.intercept) ** 2,
-                )  # fmt: skip
-                t = method.best(line)
-                w += w.dtype.type(t) * difference
-                run.intercept += t * (intercept - run.intercept)
+                slopes, rise = there - margins, intercept - run.intercept
+                linear += penalty * run.intercept * rise
+                quadratic += penalty * rise**2
+                t = method.best(Line(loss, margins, slopes, cost, linear, quadratic))
+            with run.phase("w"):
+                _move_towards(lowest, t, w)
+            with run.phase("sort"):
+                run.intercept += t * rise
                 margins += t * slopes
                 run.intercept += refit(margins)
                 touching = margins + method.cut * (there - margins)
                 refit(touching)
     finally:
         run.alpha = planes.alpha(cost)
+
+
+@kernel
+def _penalty_towards(there, w):
+    """<w, d> and |d|^2 for d = there - w: what the penalty on w + t d is made of."""
+    linear = quadratic = 0.0
+    for k in range(np.uint64(len(w))):
+        here = np.float64(w[k])
+        d = np.float64(there[k]) - here
+        linear += here * d
+        quadratic += d * d
+    return linear, quadratic
+
+
+@kernel
+def _move_towards(there, t, w):
+    """w += t (there - w)."""
+    for k in range(np.uint64(len(w))):
+        w[k] += t * (np.float64(there[k]) - np.float64(w[k]))

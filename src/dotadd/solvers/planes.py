@@ -20,7 +20,7 @@ import tempfile
 
 import numpy as np
 
-from dotadd._jit import kernel
+from dotadd._jit import inner, kernel
 from dotadd.errors import DotaddError
 from dotadd.solvers.simplex_qp import solve_on_simplex
 from dotadd.threads import for_each
@@ -194,23 +194,33 @@ def _combine(vectors, used, beta, first, stop, out):
     """out[k] = sum_t beta_t vectors[t, k] for these slots, a cacheful at a time."""
     sums = np.empty(2048)
     for low in range(first, stop, 2048):
-        size = min(np.int64(2048), stop - low)
+        high = min(low + 2048, stop)
         sums[:] = 0.0
         for j in range(len(used)):
-            row = vectors[used[j]]
-            for k in range(size):
-                sums[k] += beta[j] * np.float64(row[low + k])
-        for k in range(size):
-            out[low + k] = sums[k]
+            _add_to(vectors[used[j], low:high], beta[j], sums)
+        part = out[low:high]
+        for k in range(np.uint64(len(part))):
+            part[k] = sums[k]
 
 
 @kernel
 def _products(vectors, t, first, stop, out):
     """out[u] = <vectors[t], vectors[u]> over these slots, for u up to t, a cacheful at a time."""
     for low in range(first, stop, 4096):
-        high = min(low + np.int64(4096), stop)
+        high = min(low + 4096, stop)
         for u in range(t + 1):
-            total = 0.0
-            for k in range(low, high):
-                total += np.float64(vectors[t, k]) * np.float64(vectors[u, k])
-            out[u] += total
+            out[u] += _inner_product(vectors[t, low:high], vectors[u, low:high])
+
+
+@inner
+def _add_to(row, factor, sums):
+    for k in range(np.uint64(len(row))):
+        sums[k] += factor * np.float64(row[k])
+
+
+@inner
+def _inner_product(a, b):
+    total = 0.0
+    for k in range(np.uint64(len(a))):
+        total += np.float64(a[k]) * np.float64(b[k])
+    return total

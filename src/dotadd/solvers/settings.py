@@ -21,7 +21,7 @@ class Settings:
     max_time: float | None = None
     seed: int = 0
     on_progress: Callable[[Progress, int], None] | None = field(default=None, compare=False)
-    plane_bytes: int = 1 << 30
+    plane_bytes: int = 1 << 31
     """Memory for the cutting planes of the bundle methods; where few fit, they lie in a file instead."""
 
     def rng(self) -> np.ndarray:
