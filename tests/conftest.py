@@ -1,8 +1,14 @@
 """Settings of the test run."""
 
 import os
+import signal
+import threading
 
 from hypothesis import settings
+
+# Programs that are started in the background ignore Ctrl-C, which some tests send to themselves.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first example may compile, so none has a deadline; CI draws the same examples each time.
 settings.register_profile("dotadd", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -77,7 +77,7 @@ def test_the_report_of_solvers_has_every_program_and_every_c():
     programs = [program.name for program in solvers.programs_for("squared_hinge")]
     assert [line.split(" | ")[0].strip("| ") for line in by_program[: len(programs)]] == programs
     assert sum("ms" in line for line in by_program) >= 5
-    rows = [line.strip("| ").split(" | ") for line in by_cost if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in by_cost if line.startswith("| ")]
     assert sorted(row[1] for row in rows) == sorted(solvers.COSTS_PROGRAMS["squared_hinge"])
     assert all(len(row) == 2 + len(solvers.COSTS) for row in rows)
     for column in range(len(solvers.COSTS)):

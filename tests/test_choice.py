@@ -25,7 +25,7 @@ def test_tall_data_with_a_large_C_goes_to_a_batch_solver(loss):
 def test_what_is_asked_for_is_what_runs_and_the_result_says_so():
     X, y = noisy(n=300)
     for solver in SOLVERS:
-        svm = LinearSVM(solver=solver, loss="squared_hinge", random_state=0).fit(X, y)
+        svm = LinearSVM(solver=solver, loss="squared_hinge", tol=0.01, random_state=0).fit(X, y)
         assert (svm.result_.solver, svm.result_.why) == (solver, "asked for")
         assert svm.model_.training["solver"] == solver
     svm = LinearSVM(C=1e3, loss="logistic", random_state=0).fit(X, y)
