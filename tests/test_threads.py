@@ -33,11 +33,16 @@ def test_threads_work_at_the_same_time():
     for_each(range(2), lambda _: both.wait(), 2)
 
 
-def test_the_pool_is_kept():
+def test_the_pool_is_kept_and_no_larger_than_asked_for(monkeypatch):
+    monkeypatch.setattr(threads, "_pool", None)  # another test may have asked for more
+    monkeypatch.setattr(threads, "_size", 0)
+    before = set(threading.enumerate())
     for _ in range(30):
         for_each(range(6), lambda _: time.sleep(0.0005), 3)
-    mine = [thread for thread in threading.enumerate() if thread.name.startswith("dotadd")]
-    assert 2 <= len(mine) < 30, "one that is just coming to rest may be taken for a busy one, but they are kept"
+    started = [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("dotadd")]
+    assert 1 <= len(started) <= 2, "and the thread that asks is the third"
+    for_each(range(6), lambda _: time.sleep(0.005), 5)
+    assert threads._size == 4
 
 
 def test_work_within_work_stays_in_its_thread():

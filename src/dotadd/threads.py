@@ -19,7 +19,6 @@ Item = TypeVar("Item")
 
 PIECE = 1 << 16  # rows that a thread takes at a time: an answer to Ctrl-C waits for them
 FEWEST = 256  # rows that are worth a thread of their own
-MOST_THREADS = 1024  # that the pool may have; it has no more than were ever busy at a time
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -78,8 +77,9 @@ def for_each(items: Sequence[Item], work: Callable[[Item], None], threads: int) 
 
     others: list[Future[None]] = []
     try:
+        pool = _shared_pool(threads - 1)
         for _ in range(min(threads, len(items)) - 1):
-            others.append(_shared_pool().submit(share))
+            others.append(pool.submit(share))
         share()
         for other in others:
             if not other.cancel():
@@ -93,13 +93,15 @@ def for_each(items: Sequence[Item], work: Callable[[Item], None], threads: int) 
 _here = threading.local()  # `working`: whether this thread is at work for `for_each`
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
+_size = 0  # threads that the pool may have
 
 
-def _shared_pool() -> ThreadPoolExecutor:
-    global _pool
+def _shared_pool(size: int) -> ThreadPoolExecutor:
+    """The pool, with room for so many threads; a smaller one is left to those who use it, and ends with them."""
+    global _pool, _size
     with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="dotadd")
+        if _pool is None or _size < size:
+            _pool, _size = ThreadPoolExecutor(size, thread_name_prefix="dotadd"), size
         return _pool
 
 

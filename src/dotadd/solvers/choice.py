@@ -22,7 +22,7 @@ def choose_solver(name: str, problem: Problem, start: list[Result] | None = None
     """The solver to use, and why, in words for people."""
     if name != "auto":
         return name, "asked for"
-    if start is not None and start[0].solver:
+    if start and start[0].solver:
         return start[0].solver, "goes on from its own earlier result"
     rows, dim = len(problem.examples), problem.examples.dim
     if rows < TALL * dim:

@@ -18,7 +18,7 @@ minimum of a model that keeps the hinges of some examples K as they are, those o
 It has the slopes of P in all directions, so p leads downhill unless 0 is a subgradient. Its dual is a quadratic program
 in the alpha_i of K, in the box [0, C_i], and p = -H g with the g of these alpha. The paper, whose K are the examples on
 their kinks, approaches that g by averages of two subgradients at a time; cut short, these lose the kinks again, and
-often stall 1e-3 to 1e-5 above the optimum. Solved exactly, an example whose alpha_i lies inside its box stays on its
+often stall above the optimum. Solved exactly, an example whose alpha_i lies inside its box stays on its
 kink, and K becomes the support vectors on the margin. As K has its exact model, y leaves it out, and H is for the rest.
 
 alpha stays within its bounds, so it proves a gap. What one alpha has too much another has too little; the proof is the
@@ -293,9 +293,9 @@ def _gather(run: Run, kinks: Kinks, margins: np.ndarray, reach: np.ndarray, alph
     rows = np.zeros((len(new), len(g)), kinks.rows.dtype)
     for row, i in zip(rows, new, strict=True):
         one, v = np.zeros(len(alpha)), np.zeros(len(g))
-        one[i] = -1.0
-        yield from _subtract(run, one, v)
-        run.passes -= 1  # it was one example, not a pass
+        one[i] = run.sign[i]
+        yield Add(one, v[:-1], passes=0)
+        v[-1] = 0.0 if run.problem.intercept is Intercept.NONE else run.sign[i]
         row[:] = v
     kinks.append(new, rows)
 

@@ -10,8 +10,8 @@ where it is cheap to have. They stop when the last of k steps has gained less th
 gained (Nash and Sofer's test); eta falls with the gradient, so the last iterations converge faster than linearly.
 
 Then w moves along s. The paper's trust region asks how far the model can be believed. Here that is known: once X s is,
-so are the outputs of w + t s for every t, and the best t is found exactly without another pass over the data. With a
-ball beside the search, w8a at C = 100 took six times as many passes as with the search alone.
+so are the outputs of w + t s for every t, and the best t is found exactly without another pass over the data. A ball
+beside the search only made for more passes.
 
 At any w the duality gap is |g|^2 / 2: with alpha as above each local gap is 0 (problem.py), and w - w_alpha is g.
 

@@ -21,6 +21,7 @@ import tempfile
 import numpy as np
 
 from dotadd._jit import inner, kernel
+from dotadd.block import inner_product
 from dotadd.errors import DotaddError
 from dotadd.solvers.simplex_qp import solve_on_simplex
 from dotadd.threads import for_each
@@ -209,18 +210,10 @@ def _products(vectors, t, first, stop, out):
     for low in range(first, stop, 4096):
         high = min(low + 4096, stop)
         for u in range(t + 1):
-            out[u] += _inner_product(vectors[t, low:high], vectors[u, low:high])
+            out[u] += inner_product(vectors[t, low:high], vectors[u, low:high])
 
 
 @inner
 def _add_to(row, factor, sums):
     for k in range(np.uint64(len(row))):
         sums[k] += factor * np.float64(row[k])
-
-
-@inner
-def _inner_product(a, b):
-    total = 0.0
-    for k in range(np.uint64(len(a))):
-        total += np.float64(a[k]) * np.float64(b[k])
-    return total

@@ -8,7 +8,7 @@ A batch solver is a generator for one binary problem. It yields requests and is 
 
 so its code reads from top to bottom, and it never knows where the examples are. `serve` runs the generators of all
 binary problems of a Problem and answers the requests of several of them with one expansion of the examples. Each
-answer is one pass over the data. At the end it judges all answers by the one objective, from scratch.
+answer is a pass over the data. At the end it judges all answers by the one objective, from scratch.
 
 Numbers: w and the vectors to DOT with in the storage type, outputs and sums in float64.
 """
@@ -38,6 +38,7 @@ class Dot:
     """<w, phi(z_i)> of all examples, in float64."""
 
     w: np.ndarray
+    passes: ClassVar[int] = 1
     phase: ClassVar[str] = "output"
 
     @staticmethod
@@ -47,11 +48,15 @@ class Dot:
 
 @dataclass(frozen=True)
 class Add:
-    """out += sum_i coefficients_i phi(z_i), and the same with the squares of the features, if wanted."""
+    """out += sum_i coefficients_i phi(z_i), and the same with the squares of the features, if wanted.
+
+    It is no pass over the data if it is for one example.
+    """
 
     coefficients: np.ndarray
     out: np.ndarray
     squares: np.ndarray | None = None
+    passes: int = 1
     phase: ClassVar[str] = "add"
 
     @staticmethod
@@ -70,6 +75,7 @@ class DotAdd:
     scales: np.ndarray
     v: np.ndarray
     out: np.ndarray
+    passes: ClassVar[int] = 1
     phase: ClassVar[str] = "product"
 
     @staticmethod
@@ -187,7 +193,7 @@ def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], de
                     answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]
                     _count(runs[0].seconds, kind.phase, began)
                     for run, answer in zip(asked, answers, strict=True):
-                        run.passes += 1
+                        run.passes += asked[run].passes
                         request = _advance(run, steps[run], answer)
                         if request is None:
                             del waiting[run]
