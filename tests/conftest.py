@@ -1,9 +1,11 @@
 """Settings of the test run."""
 
+import builtins
 import os
 import signal
 import threading
 
+import pytest
 from hypothesis import settings
 
 # Programs that are started in the background ignore Ctrl-C, which some tests send to themselves.
@@ -13,3 +15,16 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
 # The first example may compile, so none has a deadline; CI draws the same examples each time.
 settings.register_profile("dotadd", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("dotadd")
+
+
+@pytest.fixture
+def forbid_matplotlib(monkeypatch):
+    """Called, it makes matplotlib look as if it were not installed."""
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    return lambda: monkeypatch.setattr(builtins, "__import__", without)

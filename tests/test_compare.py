@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import importlib
 import json
 import os
@@ -300,15 +299,8 @@ def test_a_second_ctrl_c_leaves_the_estimates_and_no_mark(tmp_path):
         assert "ocas" in plain(as_page(found))
 
 
-def test_without_matplotlib_only_json_is_written(folder, capsys, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+def test_without_matplotlib_only_json_is_written(folder, capsys, forbid_matplotlib):
+    forbid_matplotlib()
     assert run(["compare", "two.svm", "--solvers", "dcd", "-o", "c.html"]) == 2
     assert "pip install 'dotadd[plots]'" in capsys.readouterr().err
     assert not (folder / "c.html").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import itertools
 import xml.etree.ElementTree as ElementTree
 
@@ -172,7 +171,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_nothing_behind(poim, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_draws_and_says_what_is_missing(tmp_path, monkeypatch, capsys):
+def test_the_command_draws_and_says_what_is_missing(tmp_path, monkeypatch, capsys, forbid_matplotlib):
     monkeypatch.chdir(tmp_path)
     strings = ["ACGTA", "TCGAA", "ACTTA", "GCAAC"] * 3
     LinearSVM(parse("WeightedDegree(2)"), random_state=0).fit(strings, [1, 0, 1, 0] * 3).model_.save("m.dotadd")
@@ -191,14 +190,7 @@ def test_the_command_draws_and_says_what_is_missing(tmp_path, monkeypatch, capsy
     }.items():
         assert run(["inspect", "m.dotadd", *option.split()]) == 2
         assert complaint in capsys.readouterr().err
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    forbid_matplotlib()
     assert run(["inspect", "m.dotadd", "--poim", "c.svg"]) == 2
     assert "pip install 'dotadd[plots]'" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.svg", "m.dotadd", "x.csv"]

@@ -12,14 +12,13 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dotadd.atomic import replacing
-from dotadd.errors import DotaddError
 from dotadd.model import jsonable
+from dotadd.report import drawing
 from dotadd.report.page import definitions, page, paragraphs, table, text
 from dotadd.solvers.result import Progress, Result
 
@@ -205,15 +204,7 @@ class Comparison:
 
 def require_format(path: str | os.PathLike[str]) -> str:
     """The format of a file of this name; raises if it is none of ours, or if nothing could draw it."""
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        raise DotaddError(f"{path}: comparisons are written as {', '.join(f'.{name}' for name in FORMATS)}")
-    if kind != "json":
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            raise DotaddError("pictures need matplotlib: pip install 'dotadd[plots]', or write a .json file") from error
-    return kind
+    return drawing.require_format(path, FORMATS, "comparisons")
 
 
 def write(comparison: Comparison, path: str | os.PathLike[str]) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from dotadd.report import drawing
 from dotadd.report.page import one_line
 
 if TYPE_CHECKING:
@@ -36,48 +35,23 @@ INKED = (
     "ytick.color",
     "grid.color",
 )
-STYLE: Any = dict.fromkeys(INKED, INK) | {
-    "text.parse_math": False,  # a file may be called $x$
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "dotadd",  # the same picture, the same file
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.15,
-    "grid.linewidth": 0.6,
-}
+STYLE: Any = dict.fromkeys(INKED, INK) | drawing.STYLE | {"axes.grid": True, "grid.alpha": 0.15, "grid.linewidth": 0.6}
 
 
 def picture(comparison: Comparison, kind: str) -> bytes:
     """A file of its own, on white, with a title."""
-    title = one_line(f"Solvers compared on {comparison.title}")
-    return _drawn(comparison, kind, title if len(title) <= 90 else f"{title[:89]}…")
+    title = one_line(f"Solvers compared on {comparison.title}", 90)
+    return drawing.drawn(lambda: convergence_figure(comparison, title), kind, STYLE)
 
 
 def inline(comparison: Comparison) -> tuple[str, str]:
     """SVG to stand in a page, and the style that gives it the page's ink and colours for light and dark."""
-    drawn = _drawn(comparison, "svg", "").decode()
-    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
+    file = drawing.drawn(lambda: convergence_figure(comparison, ""), "svg", STYLE, transparent=True)
+    drawn = drawing.inline_svg(file).replace(INK, "currentColor")
     for place, color in enumerate(LIGHT):
         drawn = drawn.replace(color, f"var(--line{place})")
     light, dark = ("; ".join(f"--line{k}: {color}" for k, color in enumerate(colors)) for colors in (LIGHT, DARK))
     return drawn, f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
-
-
-def _drawn(comparison: Comparison, kind: str, title: str) -> bytes:
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # of a name in letters that the font has not
-        file = BytesIO()
-        metadata = {} if kind == "png" else {"Date": None}
-        convergence_figure(comparison, title).savefig(
-            file, format=kind, dpi=150, metadata=metadata, transparent=not title
-        )
-        return file.getvalue()
 
 
 def convergence_figure(comparison: Comparison, title: str) -> Figure:

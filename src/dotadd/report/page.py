@@ -43,9 +43,10 @@ dd {{ margin: 0; overflow-wrap: anywhere }}
 """
 
 
-def one_line(words: object) -> str:
+def one_line(words: object, longest: int | None = None) -> str:
     """On one line; control characters, which XML does not allow, and broken ones are left out."""
-    return " ".join("".join(c if c.isprintable() else " " for c in str(words)).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(words)).split())
+    return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def text(words: object) -> str:

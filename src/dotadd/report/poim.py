@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
-import warnings
-from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.atomic import replacing
-from dotadd.errors import DotaddError
+from dotadd.report import drawing
+from dotadd.report.page import one_line, page
+from dotadd.report.page import text as as_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,62 +23,28 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf", "html")
 ROWS_DRAWN = 20  # letters or pairs of letters; more than this cannot be told apart
 LISTED = 8  # strongest k-mers of each order
+ON_WHITE = "figure svg { background: white }"  # the colours are made for it
 CERTAIN = 0.999  # a letter that stands at its position in so many strings marks the site
 
-STYLE: Any = {
-    "text.parse_math": False,  # a file may be called $x$
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "dotadd",  # the same picture, the same file
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 13,  # room for the letters of the site
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
-PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ margin: 2em auto; max-width: 75em }} svg {{ width: 100%; height: auto }}</style></head>
-<body>{picture}</body></html>
-"""
+STYLE = drawing.STYLE | {"axes.titlepad": 13}  # room for the letters of the site
 
 
 def require_drawable(path: str | os.PathLike[str]) -> str:
     """The format of a picture of this name; raises if it is none of ours, or if nothing could draw it."""
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        raise DotaddError(f"{path}: pictures are written as {', '.join(f'.{name}' for name in FORMATS)}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise DotaddError("pictures need matplotlib: pip install 'dotadd[plots]'") from error
-    return kind
+    return drawing.require_format(path, FORMATS, "pictures")
 
 
 def draw_poim(poim: Poim, path: str | os.PathLike[str], *, title: str = "", subtitle: str = "") -> None:
     """Write the picture; the end of the file's name says in which format. It appears whole or not at all."""
     kind = require_drawable(path)
-    import matplotlib
-
-    title, subtitle = _line(title, 90), _line(subtitle, 135)
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings(), replacing(path) as temporary:
-        warnings.filterwarnings("ignore", "Glyph")  # of a name in letters that the font has not
-        figure = poim_figure(poim, title, subtitle)
-        drawn = BytesIO()
-        dates = {"png": {}, "pdf": {"CreationDate": None}}.get(kind, {"Date": None})
-        figure.savefig(drawn, format="svg" if kind == "html" else kind, dpi=150, metadata=dates)
+    with replacing(path) as temporary:
         if kind == "html":
-            picture = drawn.getvalue().decode()
-            page = PAGE.format(title=html.escape(title), picture=picture[picture.index("<svg") :])
-            temporary.write_text(page, encoding="utf-8")
+            picture = drawing.drawn(lambda: poim_figure(poim, "", one_line(subtitle, 135)), "svg", STYLE)
+            body = f"<figure>{drawing.inline_svg(picture)}</figure>"
+            temporary.write_text(page(as_html(title), body, ON_WHITE), encoding="utf-8")
         else:
-            temporary.write_bytes(drawn.getvalue())
-
-
-def _line(text: str, longest: int) -> str:
-    """A text that fits on one line; control characters, which SVG does not allow, are left out."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+            figure = partial(poim_figure, poim, one_line(title, 90), one_line(subtitle, 135))
+            temporary.write_bytes(drawing.drawn(figure, kind, STYLE))
 
 
 def poim_figure(poim: Poim, title: str, subtitle: str) -> Figure:
@@ -90,7 +55,8 @@ def poim_figure(poim: Poim, title: str, subtitle: str) -> Figure:
     detailed = [k for k in (1, 2) if k <= orders and size**k <= ROWS_DRAWN]
     heights = [0.3 * orders + 0.3, *(0.16 * size**k + 0.3 for k in detailed), 0.135 * (LISTED + 1)]
     figure = Figure(figsize=(11, sum(heights) + 0.35 * len(heights) + 0.8), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left", fontsize=13)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13)
     axes = figure.subplots(len(heights), 1, height_ratios=heights)
 
     largest = poim.differential()
