@@ -7,9 +7,9 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks import forms, memory, parallel, reading, solvers, startup
+from benchmarks import forms, memory, parallel, reading, solvers, startup, streaming
 
-PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official"]
+PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official", "vowpalwabbit"]
 
 
 def machine() -> str:
@@ -26,6 +26,7 @@ def machine() -> str:
 def page(*, tiny: bool = False) -> str:
     sections = [
         ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
+        ("Data larger than memory", streaming.__doc__, lambda: streaming.report(tiny=tiny)),
         ("Threads", parallel.__doc__, lambda: parallel.report(tiny=tiny)),
         ("Forms of w", forms.__doc__, lambda: forms.report(tiny=tiny)),
         ("Reading LIBSVM text", reading.__doc__, lambda: reading.report(tiny=tiny)),

@@ -23,6 +23,13 @@ def path(name: str) -> Path:
     return FOLDER / FILES[name]
 
 
+def existing(path: Path) -> Path:
+    """The path, if there is a file."""
+    if not path.exists():
+        raise SystemExit(f"{path} is not there: set DOTADD_DATA to the folder of {path.parent.name}, or give --tiny")
+    return path
+
+
 def load(name: str, tiny: bool = False) -> tuple[sp.csr_matrix, np.ndarray]:
     """A set by name as float32 CSR and labels; tiny stands for a problem of the same kind that takes no time."""
     if name == "synthetic":

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,7 @@ PATIENCE = 20.0  # seconds for runs of one program on one problem that are repea
 MAX_TIME = 60.0  # seconds of a run of ours
 
 Weights = tuple[np.ndarray, np.ndarray]  # (classes or 1, features) and the intercepts
+Answer = TypeVar("Answer")
 Run = Callable[[float], tuple[float, Weights]]  # from a tolerance to seconds and an answer
 
 
@@ -216,7 +217,9 @@ def best_known(task: Task) -> tuple[float, float]:
     return best, bound
 
 
-def loosest(run: Run, start: float, excess: Callable[[Weights], float], limit: float) -> Timed:
+def loosest(
+    run: Callable[[float], tuple[float, Answer]], start: float, excess: Callable[[Answer], float], limit: float
+) -> Timed:
     """The loosest rung of the ladder whose answer is good enough, found by leaps down and then by halves back up.
 
     Without one, the last that was tried: the ladder's end, or a run that took longer than the limit.
@@ -224,8 +227,8 @@ def loosest(run: Run, start: float, excess: Callable[[Weights], float], limit: f
 
     def at(rung: int) -> Timed:
         setting = float(f"{start / STEP**rung:.2g}")
-        seconds, weights = run(setting)
-        return Timed(seconds, setting, excess(weights))
+        seconds, answer = run(setting)
+        return Timed(seconds, setting, excess(answer))
 
     failed, rung = -1, 0
     while not (timed := at(rung)).reached:

@@ -7,6 +7,7 @@ from dotadd.expand import Expansion
 from dotadd.features.base import Shape
 from dotadd.features.linear import Linear
 from dotadd.losses import Loss
+from dotadd.solvers.flow import Flow, Piece
 from dotadd.solvers.problem import Intercept, Problem
 
 LOSSES = ["hinge", "squared_hinge", "logistic"]
@@ -36,3 +37,32 @@ def problem(X, ys, *, cost=1.0, loss="hinge", intercept="regularized", dtype=np.
     signs = [np.asarray(y, np.int8) for y in np.atleast_2d(ys)]
     costs = np.broadcast_to(np.asarray(cost, np.float64), len(X)).copy()
     return Problem(examples, signs, costs, Loss.named(loss), Intercept(intercept))
+
+
+def flow_of(
+    batch, phi, signs, cost=1.0, memory=None, *, dtype=np.float64, threads=1, loss="hinge", intercept="regularized"
+):
+    """The same examples as a flow; the memory is a tenth of theirs by default."""
+    signs = [np.asarray(y, np.int8) for y in np.atleast_2d(signs)]
+    cost = np.broadcast_to(np.asarray(cost, np.float64), len(batch)).copy()
+    ends = np.cumsum(batch.row_bytes())
+
+    def read(nbytes):
+        first = 0
+        while first < len(batch):
+            before = ends[first - 1] if first else 0
+            stop = max(first + 1, int(np.searchsorted(ends, before + nbytes, side="right")))
+            yield Piece(batch.slice(first, stop), first, [sign[first:stop] for sign in signs], cost[first:stop])
+            first = stop
+
+    return Flow(
+        phi=phi.resolve(Shape.of(batch)),
+        read=read,
+        rows=len(batch),
+        problems=len(signs),
+        memory=int(ends[-1]) // 10 if memory is None else memory,
+        loss=Loss.named(loss),
+        intercept=Intercept(intercept),
+        dtype=dtype,
+        threads=threads,
+    )

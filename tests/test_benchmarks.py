@@ -11,7 +11,18 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 import benchmarks.__main__  # noqa: E402
-from benchmarks import datasets, forms, locality, memory, parallel, reading, solvers, startup  # noqa: E402
+from benchmarks import (  # noqa: E402
+    choice,
+    datasets,
+    forms,
+    locality,
+    memory,
+    parallel,
+    reading,
+    solvers,
+    startup,
+    streaming,
+)
 from benchmarks.locality import block_method, measuring, visits  # noqa: E402
 from benchmarks.paper import coffin, coffin_figure1, coffin_table2, cutting_planes  # noqa: E402
 from dotadd import LinearSVM  # noqa: E402
@@ -156,7 +167,7 @@ def test_the_peak_of_memory_is_seen():
 
 
 def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
-    sections = [solvers, parallel, forms, reading, startup, memory]
+    sections = [solvers, streaming, parallel, forms, reading, startup, memory]
     for module in sections:
         monkeypatch.setattr(module, "report", lambda *_, name=module.__name__, **__: f"table of {name}\n")
     _, *parts = benchmarks.__main__.page(tiny=True).split("\n## ")
@@ -248,3 +259,17 @@ def test_without_the_chromosome_one_line_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(coffin, "FOLDER", tmp_path / "nowhere")
     with pytest.raises(SystemExit, match="DOTADD_DATA"):
         coffin.Data(tmp_path, tiny=False)
+
+
+def test_the_benchmark_of_the_choice_tells_what_it_costs():
+    cells = list(choice.measure(["a9a"], ["hinge", "squared_hinge"], tiny=True))
+    assert [(cell.loss, cell.C) for cell in cells] == [
+        (loss, C) for loss in ("hinge", "squared_hinge") for C in choice.COSTS
+    ]
+    assert all(cell.tall == 3.0 and cell.auto == "dcd" for cell in cells)
+    assert [cell.stiff for cell in cells[:3]] == pytest.approx([C * cells[1].stiff for C in choice.COSTS])
+    assert all(len(choice.cells_of(cell, 1.0)) == len(choice.COLUMNS) for cell in cells)
+    slow = choice.Cell("x", "hinge", 1.0, 3.0, 1.0, np.inf, 0.5, "dcd")
+    assert choice.cells_of(slow, 12.0)[5:] == ["not in 12", "**0.500**", "", "dcd", "over 24.00x"]
+    assert choice.cells_of(slow._replace(dcd=1.0), 12.0)[7:] == ["2.00", "dcd", "2.00x"]
+    assert choice.cells_of(slow._replace(batch=np.inf), 12.0)[-1] == ""

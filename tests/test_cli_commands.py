@@ -209,6 +209,7 @@ def test_help_has_examples_and_names_every_option(capsys):
     run(["train", "--help"])
     shown = capsys.readouterr().out
     options = "--output --features -C --loss --solver --intercept --class-weight --tol --max-passes --max-time --seed "
+    options += "--memory --checkpoint --checkpoint-every --resume --no-keep-cache "
     options += "--jobs --format --label --column --weight --labels --on-bad-row --zero-based --log --test --quiet"
     assert [option for option in options.split() if option not in shown] == []
 

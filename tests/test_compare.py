@@ -14,7 +14,8 @@ import pytest
 from dotadd import DotaddError, LinearSVM
 from dotadd.cli import run
 from dotadd.report.compare import Comparison, Run, as_page, write
-from dotadd.solvers import SOLVERS
+from dotadd.report.curves import DARK, DASHES, LIGHT, MARKS, PLACES
+from dotadd.solvers import SOLVERS, STREAMING
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.sources import open as open_source
 from dotadd.sources.kept import Few, Kept
@@ -164,8 +165,15 @@ def test_every_solver_has_a_line_in_the_picture(folder):
     text = (folder / "c.html").read_text()
     legend = [element.text for element in ElementTree.fromstring(text.partition("\n")[2]).iter() if element.text]
     assert legend.index("pegasos") < legend.index("dcd")
-    lines = {place for place in range(8) if f"stroke: var(--line{place})" in text}
+    lines = {place for place in range(len(LIGHT)) if f"stroke: var(--line{place})" in text}
     assert len(lines) == 2
+
+
+def test_every_solver_has_a_look_of_its_own():
+    assert {*SOLVERS, *STREAMING} == set(PLACES)
+    assert len(LIGHT) == len(DARK) == len(DASHES) == len(MARKS) == len(PLACES)
+    assert len({*LIGHT, *DARK}) == 2 * len(LIGHT)
+    assert len(set(MARKS)) == len(MARKS)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +190,7 @@ def test_every_solver_has_a_line_in_the_picture(folder):
         ("two.svm -o c.html --solvers dcd,", "no solver ''"),
         ("two.svm -o c.html -C -1", "C is -1.0, and has to be a positive number$"),
         ("two.svm -o c.html --max-time 0", "max_time is 0"),
+        ("two.svm -o c.html --memory much", "'much' is no size of memory"),
         ("two.svm -o c.html --max-passes 0", "max_passes is 0"),
         ("two.svm -o c.html --features Spectrum(3)", "strings"),
         ("two.svm -o c.html --label y", "label"),
@@ -276,6 +285,30 @@ def test_data_is_read_once_and_bad_rows_are_counted_once(folder, capsys, monkeyp
     assert passes == [1]
     assert "left out 1 bad rows" in capsys.readouterr().err
     assert told(folder / "c.json")["problem"]["rows"] == 4
+
+
+def test_data_larger_than_the_memory_it_may_take_is_read_by_each_solver(folder, capsys):
+    arguments = ["compare", "two.svm", "--solvers", "stream,ocas,dcd", "-o", "c.json", "--memory", "1kB"]
+    assert run([*arguments, "--tol", "0.01"]) == 0
+    assert "dotadd: dcd did not run: solver='dcd' works with examples in memory" in capsys.readouterr().err
+    found = told(folder / "c.json")
+    assert [solver["solver"] for solver in found["solvers"]] == ["stream", "ocas"]
+    assert found["problem"]["memory"] == "1kB"
+    optimum = fitted("two", "dcd", tol=1e-6)[0].primal
+    for solver in found["solvers"]:
+        assert optimum * (1 - 1e-5) <= solver["primal"] <= 1.02 * optimum
+
+
+def test_solvers_for_data_on_disk_run_by_default_only_there():
+    assert not set(command.usual(True)) & set(STREAMING)
+    assert set(command.usual(False)) == {*command.usual(True), *STREAMING}
+
+
+def test_the_total_weight_is_that_of_all_rows(folder):
+    rows = "".join(f"{k % 2},{k},{k / 4}\n" for k in range(10))
+    (folder / "w.csv").write_text("y,a,w\n" + rows)
+    assert command.total_weight(open_source("w.csv", label="y", weight="w")) == sum(k / 4 for k in range(10))
+    assert command.total_weight(open_source("two.svm")) is None
 
 
 def test_a_few_rows_have_every_class():

@@ -1,6 +1,8 @@
-"""Arrow and Parquet: converted and opened again the data is the same; uncompressed files are read in place."""
+"""Arrow and Parquet: converted and opened again the data is the same; memory is bounded whatever the record batches."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_sources import rows_of
 
+from dotadd import Windows
 from dotadd.batch import Images, SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.sources import Chunk, Source
+from dotadd.sources import arrow as arrow_source
+from dotadd.sources import convert as convert_module
 from dotadd.sources import open as open_source
 from dotadd.sources.convert import convert
 from dotadd.sources.dna import pack, unpack
@@ -152,18 +157,157 @@ def write_ipc(path, table, stream=False, **options):
         writer.write_table(table, max_chunksize=10)
 
 
+def labelled(x, **more):
+    """A table of these examples, whose labels count them."""
+    return pa.table({"x": x, "label": np.arange(len(x)), **more})
+
+
+MISSING = np.arange(90) % 7 == 0
+COLUMNS = {
+    "sparse": open_source(sp.random_array((90, 30), density=0.2, format="csr", rng=np.random.default_rng(0))),
+    "dense": open_source(np.arange(270.0).reshape(90, 3)),
+    "strings": open_source(["ab" * (k % 5) for k in range(90)]),
+    "binary": pa.array([bytes([k, k]) for k in range(90)], pa.binary(2)),
+    "lists": pa.array([[k, k + 0.5] for k in range(90)], pa.list_(pa.float32())),
+    "numbers": pa.array(np.arange(90.0)),
+    "some missing": pa.array(np.arange(90.0), mask=MISSING),
+    "strings, some missing": pa.array([str(k) for k in range(90)], mask=MISSING),
+}
+
+
+@pytest.mark.parametrize("nbytes", [1, 60, 500])
 @pytest.mark.parametrize("stream", [False, True])
-def test_uncompressed_files_are_read_in_place(tmp_path, stream):
-    batch = open_source(SPARSE).load().batch
-    table = pa.table({"x": batch.to_arrow(), "label": np.arange(40)})
-    write_ipc(tmp_path / "x.arrow", table, stream)
-    before = pa.total_allocated_bytes()
-    chunks = list(open_source(tmp_path / "x.arrow", label="label").chunks(200))
-    assert pa.total_allocated_bytes() - before < 100
-    assert len(chunks) >= 4
-    assert [row for chunk in chunks for row in rows_of(chunk.batch)] == rows_of(batch)
-    assert np.concatenate([chunk.y for chunk in chunks]).tolist() == list(range(40))
-    assert [chunk.first_row for chunk in chunks] == np.cumsum([0] + [len(c) for c in chunks])[:-1].tolist()
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_record_batch_in_parts_is_the_whole(tmp_path, name, stream, nbytes):
+    made = COLUMNS[name]
+    x = made.load().batch.to_arrow() if isinstance(made, Source) else made
+    unread = pa.array(["u", "v", None] * 30).dictionary_encode()
+    table = labelled(x, flag=np.arange(90) % 3 == 0, weight=np.ones(90), unread=unread, none=pa.nulls(90))
+    path = tmp_path / "x.arrow"
+    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(str(path), table.schema) as writer:
+        writer.write_table(table.slice(0, 7))
+        writer.write_batch(table.to_batches()[0].slice(7))
+    for label in ("label", "flag"):
+        source = open_source(path, column="x", label=label, weight="weight", on_bad_row="skip")
+        chunks = list(source.chunks(nbytes))
+        whole = source.load()
+        assert len(chunks) >= (4 if nbytes < 500 else 2)
+        assert [row for chunk in chunks for row in rows_of(chunk.batch)] == rows_of(whole.batch)
+        assert np.concatenate([chunk.y for chunk in chunks]).tolist() == whole.y.tolist()
+        kept = np.flatnonzero(~MISSING) if x.null_count else np.arange(90)
+        assert whole.y.tolist() == (kept.tolist() if label == "label" else (kept % 3 == 0).tolist())
+        assert rows_of(whole.batch) == rows_of(open_source(pa.table({"x": x.filter(x.is_valid())})).load().batch)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_memory_does_not_grow_with_the_record_batch(tmp_path, stream):
+    table = labelled(open_source(np.arange(400000.0).reshape(-1, 8)).load().batch.to_arrow())
+    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(str(tmp_path / "x.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for chunk in open_source(tmp_path / "x.arrow", column="x", label="label").chunks(50000):
+        most = max(most, pa.total_allocated_bytes() - before)
+        assert chunk.batch.values[0, 0] == 8 * chunk.y[0] == 8 * chunk.first_row
+        rows += len(chunk)
+    assert rows == 50000
+    assert most < 200000  # of 3.6 million
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_compressed_record_batch_too_large_for_the_memory_is_refused(tmp_path, monkeypatch, stream):
+    path = tmp_path / "x.arrow"
+    table = labelled(pa.array(np.arange(5000.0)))
+    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(
+        str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
+    ) as writer:
+        writer.write_table(table)
+    source = open_source(path, label="label")
+    monkeypatch.setattr(arrow_source, "LARGEST", 1000)
+    assert sum(len(chunk) for chunk in source.chunks(500)) == 5000
+    with pytest.raises(DataError, match=r"x\.arrow: has a record batch of .* kB .*dotadd convert"):
+        list(dataclasses.replace(source, bounded=True).chunks(500))
+
+
+def test_files_are_compressed_where_that_makes_them_smaller_and_batches_are_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(convert_module, "BATCH_BYTES", 5000)
+    rng = np.random.default_rng(0)
+    noise, flat = rng.random((1000, 8)), np.zeros((1000, 8))
+    for x, compressed in ((noise, False), (flat, True)):
+        bytes_ = convert(open_source(x, np.arange(1000) % 2), tmp_path / "x.arrow").bytes
+        assert (bytes_ < x.nbytes / 2) == compressed
+        with pa.ipc.open_file(tmp_path / "x.arrow") as file:
+            sizes = [file.get_batch(k).num_rows for k in range(file.num_record_batches)]
+        assert sizes.pop() == 0
+        assert sum(sizes) == 1000
+        assert 5000 / 64 / 2 < max(sizes) <= 5000 / 64 + 1
+        assert np.array_equal(open_source(tmp_path / "x.arrow").load().batch.values, x)
+
+
+def test_windows_keep_their_coordinates_in_small_batches(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    sequences = ["".join(rng.choice(list("ACGT"), 2000)) for _ in range(2)]
+    (tmp_path / "g.fa").write_text("".join(f">s{k}\n{letters}\n" for k, letters in enumerate(sequences)))
+    windows = Windows(tmp_path / "g.fa", signal="donor", length=20)
+    told = []
+    for batch_bytes in (100, 1 << 20):
+        monkeypatch.setattr(convert_module, "BATCH_BYTES", batch_bytes)
+        convert(windows, tmp_path / "x.arrow")
+        table = pa.ipc.open_file(tmp_path / "x.arrow").read_all()
+        told.append(table.select(["chromosome", "position", "strand"]).to_pylist())
+        assert table.column("position").num_chunks > (20 if batch_bytes == 100 else 1)
+        letters = rows_of(open_source(tmp_path / "x.arrow").load().batch)
+        assert letters == [row for chunk in windows.chunks() for row in rows_of(chunk.batch)]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_names_of_features_survive(tmp_path, ending):
+    (tmp_path / "x.csv").write_text("a,b,label\n1,2,0\n3,4,1\n")
+    convert(open_source(tmp_path / "x.csv"), tmp_path / f"x.{ending}")
+    source = open_source(tmp_path / f"x.{ending}")
+    source.load()
+    assert source.columns == ["a", "b"]
+
+
+def cut_off_while_read(path, source, nbytes=20000):
+    """The complaint about a file that loses its second half while it is read."""
+    chunks = source.chunks(nbytes)
+    next(chunks)
+    with open(path, "rb+") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(DataError) as caught:
+        list(chunks)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "stream", "one batch", "compressed", "parquet"])
+def test_a_file_that_is_cut_off_while_it_is_read_ends_in_one_line(tmp_path, kind):
+    path = tmp_path / "x"
+    table = labelled(pa.array(np.random.default_rng(0).random(1 << 18)))
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=1 << 14)
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if kind == "compressed" else None)
+        with (pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file)(
+            str(path), table.schema, options=options
+        ) as writer:
+            writer.write_table(table, max_chunksize=None if kind == "one batch" else 1 << 12)
+    assert f"{path}: " in cut_off_while_read(path, open_source(path, label="label"))
+
+
+@pytest.mark.parametrize("damaged", [[0, 9, 3], [0, 1, 9], [-1, 1, 3]])
+@pytest.mark.parametrize("kind", [pa.large_list(pa.int32()), pa.large_binary()])
+def test_rows_outside_of_the_data_are_refused(tmp_path, kind, damaged):
+    path = tmp_path / "x.arrow"
+    rows = [[0], [1, 2]] if kind != pa.large_binary() else [b"a", b"bc"]
+    write_ipc(path, pa.table({"x": pa.array(rows, kind)}))
+    offsets = np.array([0, 1, 3]).tobytes()
+    assert path.read_bytes().count(offsets) == 1
+    path.write_bytes(path.read_bytes().replace(offsets, np.array(damaged).tobytes()))
+    for nbytes in (1, 1000):
+        with pytest.raises(DataError, match=r"x\.arrow: "):
+            list(open_source(path, column="x").chunks(nbytes))
 
 
 @pytest.mark.parametrize("nbytes", [1, 100, 1000, 1 << 20])

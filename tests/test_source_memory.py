@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -30,7 +32,54 @@ def test_memory_maps_stay_memory_maps(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(6, dtype=np.float32).reshape(3, 2))
     x = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert np.shares_memory(open_source(x).load().batch.values, x)
-    assert rows_of(open_source(tmp_path / "x.npy").load().batch) == [[0, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int64, np.bool_, ">f8", np.uint8])
+@pytest.mark.parametrize("shape", [(50, 3), (50, 2, 4)])
+def test_numpy_files_are_read_in_chunks(tmp_path, dtype, shape):
+    x = (np.arange(np.prod(shape)) % 100).reshape(shape).astype(dtype)
+    np.save(tmp_path / "x.npy", x)
+    source, whole = open_source(tmp_path / "x.npy"), open_source(x).load()
+    chunks = list(source.chunks(7 * x[0].nbytes))
+    assert [len(chunk) for chunk in chunks] == [7] * 7 + [1]
+    assert [chunk.first_row for chunk in chunks] == list(range(0, 50, 7))
+    for batch in (source.load().batch, type(whole.batch).concat(chunk.batch for chunk in chunks)):
+        assert type(batch) is type(whole.batch)
+        assert batch.values.dtype == whole.batch.values.dtype
+        assert np.array_equal(batch.values, whole.batch.values)
+    assert open_source(tmp_path / "x.npy", np.arange(50)).load().y.tolist() == list(range(50))
+
+
+def test_numpy_files_of_any_order_and_of_text_are_read(tmp_path):
+    x = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "x.npy", np.asfortranarray(x))
+    assert np.array_equal(open_source(tmp_path / "x.npy").load().batch.values, x)
+    np.save(tmp_path / "x.npy", np.array(["ab", "c"]))
+    assert rows_of(open_source(tmp_path / "x.npy").load().batch) == [b"ab", b"c"]
+    np.save(tmp_path / "x.npy", np.empty((0, 3)))
+    with pytest.raises(DataError, match="no examples"):
+        open_source(tmp_path / "x.npy").load()
+    np.save(tmp_path / "x.npy", np.array([[1.0], [np.nan]]))
+    with pytest.raises(DataError, match=r"x\.npy: row 1, column 1: the value is missing"):
+        open_source(tmp_path / "x.npy").load()
+
+
+def test_several_numpy_files_are_read_as_one(tmp_path):
+    for k in range(3):
+        np.save(tmp_path / f"{k}.npy", np.full((2, 2), k))
+    assert open_source(str(tmp_path / "*.npy")).load().batch.values[:, 0].tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_numpy_file_that_is_cut_off_is_refused(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones((100000, 8)))
+    chunks = open_source(path).chunks(10000)
+    next(chunks)
+    os.truncate(path, 100000)
+    with pytest.raises(DataError, match=r"x\.npy: ends too early"):
+        list(chunks)
+    with pytest.raises(DataError, match=r"x\.npy: cannot be read"):
+        open_source(path)
 
 
 @pytest.mark.parametrize("value", [np.float32, np.float64])

@@ -67,11 +67,8 @@ class Data:
 
     def __init__(self, folder: Path, tiny: bool) -> None:
         self.folder, self.tiny = folder, tiny
-        files = (FOLDER / "chr19.fa.xz", FOLDER / "chr19.gff3.xz")
-        for path in () if tiny else files:
-            if not path.exists():
-                raise SystemExit(f"{path} is not there: set DOTADD_DATA to the folder of human_chr19, or give --tiny")
         if not tiny:
+            files = (datasets.existing(FOLDER / name) for name in ("chr19.fa.xz", "chr19.gff3.xz"))
             self._whole = Windows(*files, signal="acceptor", part="train", holdout=0.2, seed=0)
 
     def train(self, size: int | None) -> Path:

@@ -30,6 +30,10 @@ class Batch:
         """Bytes of the arrays, shared memory included."""
         raise NotImplementedError
 
+    def row_bytes(self) -> np.ndarray:
+        """Bytes of each row."""
+        raise NotImplementedError
+
     def take(self, rows: np.ndarray) -> Self:
         """A batch of these rows, in this order."""
         raise NotImplementedError
@@ -58,7 +62,7 @@ class Batch:
         raise NotImplementedError
 
 
-def _gather(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def item_places(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets of the taken rows, and where each of their items lies in the old array."""
     starts = offsets[:-1][rows].astype(np.int64)
     lengths = offsets[1:][rows].astype(np.int64) - starts
@@ -137,8 +141,12 @@ class SparseRows(Batch):
     def nbytes(self) -> int:
         return self.offsets.nbytes + self.indices.nbytes + (0 if self.values is None else self.values.nbytes)
 
+    def row_bytes(self) -> np.ndarray:
+        size = self.indices.itemsize + (0 if self.values is None else self.values.itemsize)
+        return np.diff(self.offsets) * size
+
     def take(self, rows: np.ndarray) -> SparseRows:
-        offsets, at = _gather(self.offsets, rows)
+        offsets, at = item_places(self.offsets, rows)
         values = None if self.values is None else self.values[at]
         return SparseRows(offsets, self.indices[at], values, self.n_features, distinct=self.distinct)
 
@@ -203,6 +211,9 @@ class DenseRows(Batch):
     @property
     def nbytes(self) -> int:
         return self.values.nbytes
+
+    def row_bytes(self) -> np.ndarray:
+        return np.full(len(self), self.values.itemsize * self.n_features)
 
     def take(self, rows: np.ndarray) -> Self:
         return type(self)(self.values[rows])
@@ -279,11 +290,14 @@ class Strings(Batch):
             return np.full(len(self), self.width, np.int64)
         return np.diff(self.offsets)
 
+    def row_bytes(self) -> np.ndarray:
+        return self.lengths()
+
     def take(self, rows: np.ndarray) -> Strings:
         if self.offsets is None:
             assert self.width is not None
             return Strings(self.letters.reshape(-1, self.width)[rows].ravel(), width=self.width)
-        offsets, at = _gather(self.offsets, rows)
+        offsets, at = item_places(self.offsets, rows)
         return Strings(self.letters[at], offsets)
 
     def slice(self, first: int, stop: int) -> Strings:
@@ -330,6 +344,11 @@ class Strings(Batch):
 
 
 def _numpy(array: pa.Array) -> np.ndarray:
+    """The numbers of an array, without a copy. Arrow's own way to NumPy imports pandas where that is installed."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return np.from_dlpack(array)
     return array.to_numpy(zero_copy_only=True)
 
 

@@ -30,3 +30,7 @@ class UnusedColumnsWarning(UserWarning):
 
 class NotConvergedWarning(UserWarning):
     """Training ended before the tolerance was reached; the message quotes the gap."""
+
+
+class StreamingWarning(UserWarning):
+    """Data is larger than the memory for it: the message says what is read instead, and what is written beside it."""

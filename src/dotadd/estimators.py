@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
-from dotadd.batch import DenseRows, SparseRows
-from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning
+from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, StreamingWarning
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
 from dotadd.losses import Loss
+from dotadd.memory import available, parse_bytes, words
 from dotadd.model import Model, usable_rows
 from dotadd.protocol import Estimator
-from dotadd.solvers import SOLVERS, choose_solver
+from dotadd.solvers import SOLVERS, STREAMING, choose_solver
+from dotadd.solvers.checkpoint import Checkpoint
+from dotadd.solvers.flow import Flow, piece_bytes
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
-from dotadd.sources.base import Chunk
+from dotadd.sources.base import Chunk, Source, TooLargeError
+from dotadd.streamed import Streamed
+from dotadd.survey import Survey
+from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
 
 OnProgress = Callable[[Progress, int, int], None]
@@ -54,6 +60,9 @@ class LinearSVM(Estimator):
         "balanced" gives each class the same total weight.
     tol : float
         The relative duality gap to reach.
+    memory : str, int or None
+        What examples may take of memory, such as "2GB"; by default half of what is free. Files that take more are not
+        loaded but read again and again while training goes on ("stream").
     max_passes, max_time : int, float or None
         Stop after so many passes over the data, or seconds; the model so far is kept, and a warning quotes its gap.
     random_state : int, RandomState, Generator or None
@@ -87,6 +96,7 @@ class LinearSVM(Estimator):
         intercept: str = "regularized",
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-3,
+        memory: str | int | None = None,
         max_passes: int = 1000,
         max_time: float | None = None,
         random_state: Any = None,
@@ -100,6 +110,7 @@ class LinearSVM(Estimator):
         self.intercept = intercept
         self.class_weight = class_weight
         self.tol = tol
+        self.memory = memory
         self.max_passes = max_passes
         self.max_time = max_time
         self.random_state = random_state
@@ -114,45 +125,122 @@ class LinearSVM(Estimator):
         *,
         start: Result | list[Result] | None = None,
         on_progress: OnProgress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+        resume: bool = False,
+        keep_cache: bool = True,
+        announce: Callable[[str], None] | None = None,
     ) -> Self:
         """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
 
         `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
         `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
+
+        Of data larger than `memory`: every `checkpoint_every` seconds the state of training is written to the file
+        `checkpoint`, and with `resume` training goes on from there. Text is first copied to an Arrow file beside it,
+        which is removed at the end unless `keep_cache`. announce(line) is told what happens to files; by default it is
+        a warning.
         """
         self._check_parameters()
         source = open_source(X, _column(y), sample_weight)
-        data = source.load()
+        budget = available() // 2 if self.memory is None else parse_bytes(self.memory)
+        earlier = [start] if isinstance(start, Result) else start
+        try:
+            if self.solver in STREAMING:
+                raise TooLargeError
+            data = source.load(budget)
+        except TooLargeError:
+            if self.solver in ("dcd", "sgd", "pegasos") or earlier is not None:
+                what = "start= goes" if self.solver in ("auto", *STREAMING) else f"solver={self.solver!r} works"
+                raise DotaddError(
+                    f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
+                    'use solver="stream", or raise memory'
+                ) from None
+            where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_every)
+            say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=4))
+            self._fit_stream(source, budget, on_progress, where, resume, keep_cache, say)
+        else:
+            if resume:
+                raise DotaddError("the data fits in memory, and only training on data that does not can be resumed")
+            self._fit_memory(source, data, budget, earlier, on_progress)
+        self._remember_feature_names(X)
+        self._warn_unless_converged()
+        return self
+
+    def _fit_memory(
+        self, source: Source, data: Chunk, budget: int, earlier: list[Result] | None, on_progress: OnProgress | None
+    ) -> None:
         if data.y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None", data.path)
         shape = Shape.of(data.batch)
         phi = self._resolved(data, shape)
         data = usable_rows(data, phi, source)
         phi = phi.learn(data.batch)
-        assert data.y is not None
-        classes, codes = _classes(data)
-        cost = self._costs(data, classes, codes)
-        targets = range(len(classes)) if len(classes) > 2 else [1]
-        signs = [np.where(codes == k, 1, -1).astype(np.int8) for k in targets]
-        batch = data.batch
+        targets = self._targets(data)
+        codes = targets.codes(data)
+        cost, signs, batch = targets.cost(data, codes), targets.signs(codes), data.batch
         del data, codes  # labels of many millions of rows, as signs by now
         examples = Expansion(phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
         problem = Problem(examples, signs, cost, Loss.named(self.loss), Intercept(self.intercept))
+        settings = self._settings(on_progress, len(signs), budget)
+        solver, why = choose_solver(self.solver, problem, earlier)
+        results = SOLVERS[solver](problem, settings, earlier)
+        self._keep(phi, shape, targets.classes, results, len(batch), solver, why)
 
+    def _fit_stream(
+        self,
+        source: Source,
+        budget: int,
+        on_progress: OnProgress | None,
+        checkpoint: Checkpoint | None,
+        resume: bool,
+        keep_cache: bool,
+        announce: Callable[[str], None],
+    ) -> None:
+        """Train on examples that are read again and again."""
+        from dotadd.sources.cached import as_arrow, remove
+        from dotadd.sources.identity import fingerprint
+
+        copies: list[Any] = []
+        try:
+            if self.solver not in STREAMING:
+                announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
+            source, copies = as_arrow(source, announce=announce)
+            survey = Survey.of(source, self._resolved, piece_bytes(budget))
+            targets = survey.tally.targets(self.C, self.class_weight, source.name)
+            flow = Flow(
+                survey.phi, lambda nbytes: survey.pieces(targets, nbytes), survey.tally.rows, len(targets.problems),
+                budget, Loss.named(self.loss), Intercept(self.intercept), np.dtype(self.dtype).type,
+                thread_count(self.n_jobs),
+            )  # fmt: skip
+            settings = self._settings(on_progress, flow.problems, budget)
+            if checkpoint is not None:
+                checkpoint.problem = {
+                    "data": fingerprint(source), "features": repr(survey.phi), "loss": self.loss,
+                    "intercept": self.intercept, "cost": targets.cost_of_class.tolist(), "dtype": self.dtype,
+                }  # fmt: skip
+                settings = replace(settings, checkpoint=checkpoint, resume=resume)
+            elif resume:
+                raise DotaddError("resume needs the name of the checkpoint to go on from")
+            if self.solver in SOLVERS:
+                solver, why = self.solver, "asked for"
+                results = SOLVERS[solver](_problem_of(flow), settings, None)
+            else:
+                solver, why = ("stream", f"the examples take more than {words(budget)} of memory")
+                solver, why = (self.solver, "asked for") if self.solver in STREAMING else (solver, why)
+                results = STREAMING[solver](flow, settings)
+        finally:
+            if not keep_cache:
+                remove(copies)
+        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, solver, why)
+
+    def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
         def tell(progress: Progress, k: int) -> None:
             assert on_progress is not None
-            on_progress(progress, k, len(signs))
+            on_progress(progress, k, problems)
 
-        settings = Settings(self.tol, self.max_passes, self.max_time, self._seed(), tell if on_progress else None)
-        earlier = [start] if isinstance(start, Result) else start
-        solver, why = choose_solver(self.solver, problem, earlier)
-        results = [replace(one, solver=solver, why=why) for one in SOLVERS[solver](problem, settings, earlier)]
-        self._keep(phi, shape, classes, results, len(batch))
-        self._remember_feature_names(X)
-        if isinstance(batch, SparseRows | DenseRows):
-            self.n_features_in_ = batch.n_features
-        self._warn_unless_converged(results)
-        return self
+        seed, told = self._seed(), tell if on_progress else None
+        return Settings(self.tol, self.max_passes, self.max_time, seed, told, plane_bytes=budget)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
@@ -210,26 +298,10 @@ class LinearSVM(Estimator):
         require_kind(phi, data.batch)
         return phi.resolve(shape)
 
-    def _costs(self, data: Chunk, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """C_i = C * class weight * sample weight."""
-        weight = np.ones(len(codes)) if data.weight is None else np.asarray(data.weight, np.float64)
-        if (weight < 0.0).any() or not np.isfinite(weight).all():
-            row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
-            raise data.error(row, f"sample weight {weight[row]} is not a number >= 0")
-        for k in range(len(classes)):
-            if not weight[codes == k].any():
-                raise DataError(f"every example of class {classes[k]!s} has zero weight: two classes are needed")
-        if self.class_weight is None:
-            return self.C * weight
-        if isinstance(self.class_weight, str):
-            totals = np.bincount(codes, weights=weight)
-            factors = weight.sum() / (len(classes) * totals)
-        else:
-            factors = np.array([self.class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
-            unknown = set(self.class_weight) - set(classes.tolist())
-            if unknown:
-                raise DotaddError(f"class_weight names labels that the data has not: {sorted(map(str, unknown))}")
-        return self.C * weight * factors[codes]
+    def _targets(self, data: Chunk) -> Targets:
+        tally = Tally()
+        tally.note(data)
+        return tally.targets(self.C, self.class_weight, data.path)
 
     def _seed(self) -> int:
         state = self.random_state
@@ -246,7 +318,10 @@ class LinearSVM(Estimator):
         classes: np.ndarray,
         results: list[Result],
         rows: int,
+        solver: str,
+        why: str,
     ) -> None:
+        results = [replace(one, solver=solver, why=why) for one in results]
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
         results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
         worst = max(results, key=lambda result: -1.0 if result.gap is None else result.gap)
@@ -269,8 +344,11 @@ class LinearSVM(Estimator):
         self.model_ = Model(phi, shape, w, np.array([r.intercept for r in results]), classes, training)
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, max(result.passes for result in results))
+        if shape.n_features is not None:
+            self.n_features_in_ = shape.n_features
 
-    def _warn_unless_converged(self, results: list[Result]) -> None:
+    def _warn_unless_converged(self) -> None:
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
         short = [result for result in results if not result.converged]
         if not short:
             return
@@ -302,7 +380,7 @@ class LinearSVM(Estimator):
         require(positive(self.C), "C", "a positive number")
         losses = [loss.name.lower() for loss in Loss]
         require(self.loss in losses, "loss", "one of " + ", ".join(losses))
-        solvers = ["auto", *SOLVERS]
+        solvers = ["auto", *SOLVERS, *STREAMING]
         require(self.solver in solvers, "solver", "one of " + ", ".join(solvers))
         intercepts = [intercept.value for intercept in Intercept]
         require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))
@@ -315,7 +393,27 @@ class LinearSVM(Estimator):
         require(isinstance(self.max_passes, Integral) and self.max_passes > 0, "max_passes", "a positive whole number")
         require(self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds")
         require(self.dtype in ("float32", "float64"), "dtype", '"float32" or "float64"')
+        if self.memory is not None:
+            parse_bytes(self.memory)
         thread_count(self.n_jobs)
+
+
+def _problem_of(flow: Flow) -> Problem:
+    """The problem for a solver that asks for DOT and ADD of all examples: labels and costs are held, and no example."""
+    nbytes = piece_bytes(flow.memory)
+    signs = [np.empty(flow.rows, np.int8) for _ in range(flow.problems)]
+    cost = np.empty(flow.rows)
+    for piece in flow.read(nbytes):
+        mine = slice(piece.first_row, piece.first_row + len(piece))
+        cost[mine] = piece.cost
+        for sign, theirs in zip(signs, piece.signs, strict=True):
+            sign[mine] = theirs
+
+    def batches() -> Iterator[Batch]:
+        return (piece.batch for piece in flow.read(nbytes))
+
+    examples = Streamed(flow.phi, batches, flow.rows, dtype=flow.dtype, threads=flow.threads)
+    return Problem(examples, signs, cost, flow.loss, flow.intercept)  # type: ignore[arg-type]
 
 
 def _column(y: Any) -> Any:
@@ -330,25 +428,3 @@ def _column(y: Any) -> Any:
     message = "A column-vector y was passed when a 1d array was expected."
     warnings.warn(message, DataConversionWarning, stacklevel=3)
     return array.ravel()
-
-
-def _classes(data: Chunk) -> tuple[np.ndarray, np.ndarray]:
-    """The labels in order, and for each example the number of its label."""
-    y = np.asarray(data.y)
-    if not len(y):
-        raise DataError("no row is left to train on", data.path)
-    if y.dtype.kind == "f":
-        bad = np.flatnonzero(y != np.floor(y))
-        if len(bad):
-            message = f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers"
-            raise data.error(int(bad[0]), message)
-    others = y[y != y[0]]
-    if len(others) and (others == others[0]).all():  # two classes, found without sorting all labels
-        classes = np.unique(np.array([y[0], others[0]]))
-        codes = (y == classes[1]).astype(np.int64)
-    else:
-        classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        label = f"{classes[0]:g}" if y.dtype.kind == "f" else str(classes[0])
-        raise DataError(f"all labels are {label}: one class only, and two or more are needed", data.path)
-    return classes, codes

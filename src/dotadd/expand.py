@@ -31,6 +31,7 @@ EXACT_BYTES = 256 << 20  # of sums in float64 at a time
 SHARE = 8  # pieces of rows for each thread, so that all end at about the same time
 TILES = 4  # tiles of w for each thread
 CALL_LEAST = 1 << 15  # non-zeros that are worth a kernel call and a change of threads
+CALL_LEAST_DENSE = 1 << 18  # the same of dense rows, which are read several times as fast
 PARTS = 1 << 25  # slots that the parts of all threads may have together
 SLOTS_A_NONZERO = 1.0  # slots that a part may have for each non-zero: they have to be cleared and joined
 SHORT = 1 << 18  # slots of a tile of which each thread may have one
@@ -167,6 +168,42 @@ class Expansion:
         for_each(range(len(tiles)), tile if self.phi.bulk else stretch, self.threads)
         return totals.sum(axis=0).tolist()
 
+    def stretches(self, slots: int) -> list[Piece]:
+        """w cut into neighbouring stretches (first, stop) of at most so many slots, as far as phi comes in tiles."""
+        if not self.phi.bulk:
+            return [(first, min(first + slots, self.dim)) for first in range(0, max(self.dim, 1), slots)]
+        cuts = [0]
+        for first, tile in self._tiles(slots):
+            if cuts[-1] < first and first + tile.dim > cuts[-1] + slots:
+                cuts.append(first)
+        return list(pairwise([*cuts, self.dim]))
+
+    def add_within(
+        self, coefficients: Sequence[np.ndarray], stretch: Piece, slots: int, sums: Sequence[np.ndarray]
+    ) -> None:
+        """One stretch of w += sum_i coefficient_i phi(z_i) for each of several, `stretch` being among stretches(slots).
+
+        It needs no memory beside these sums, and so has fewer threads to share the work than `add`.
+        """
+        first, stop = stretch
+        if not self.phi.bulk:
+            for block, at, rows in self.blocks(_used(coefficients), ahead=True):
+                for some, part in zip(coefficients, sums, strict=True):
+                    _add_within(block.start, block.end, block.indices, block.values, at, some[rows], first, part)
+            return
+
+        def add(one: tuple[int, Part, np.ndarray, np.ndarray]) -> None:
+            begin, tile, some, part = one
+            used = np.flatnonzero(some)
+            tile.add(self.batch, used, some[used], part[begin - first : begin - first + tile.dim])
+
+        tiles = [(begin, tile) for begin, tile in self._tiles(slots) if first <= begin and begin + tile.dim <= stop]
+        for_each([(*tile, *one) for one in zip(coefficients, sums, strict=True) for tile in tiles], add, self.threads)
+
+    def _tiles(self, slots: int) -> list[tuple[int, Part]]:
+        """phi in tiles, some for each thread in so many slots."""
+        return self.phi.tiles(max(1, slots // (self.threads * TILES)))
+
     def _all(self) -> np.ndarray:
         return np.arange(len(self.batch), dtype=np.int64)
 
@@ -190,7 +227,8 @@ class Expansion:
             return row_pieces(n, self.threads, SHARE)
         nonzeros = int(n * self._nonzeros)
         wanted = self.threads * SHARE if self.threads > 1 else 1
-        count = max(1, min(wanted, nonzeros // CALL_LEAST), nonzeros // CALL_NONZEROS)
+        least = CALL_LEAST if view.indices is not None else CALL_LEAST_DENSE
+        count = max(1, min(wanted, nonzeros // least), nonzeros // CALL_NONZEROS)
         cuts = np.linspace(0, n, count + 1).astype(np.int64)
         if rows is None and count > 1:
             cuts[1:-1] = np.searchsorted(view.end, np.linspace(view.start[0], view.end[-1], count + 1)[1:-1])

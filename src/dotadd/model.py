@@ -142,7 +142,7 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; it appears whole or not at all."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save, save_file
 
         from dotadd._version import __version__
 
@@ -158,7 +158,11 @@ class Model:
         }
         with replacing(path) as temporary:
             tensors = {"w": np.ascontiguousarray(self.w), "intercept": self.intercept}
-            save_file(tensors | state, temporary, metadata={"dotadd": json.dumps(header, allow_nan=False)})
+            metadata = {"dotadd": json.dumps(header, allow_nan=False)}
+            if temporary.is_file():
+                save_file(tensors | state, temporary, metadata=metadata)
+            else:  # a pipe or a device, in whose place save_file would put a file
+                temporary.write_bytes(save(tensors | state, metadata=metadata))
 
 
 def load(path: str | os.PathLike[str], *, features: Mapping[str, type[FeatureMap]] | None = None) -> Model:

@@ -6,20 +6,16 @@ meanwhile. What is asked for several w at once shares one reading.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from dotadd import expand
+from dotadd.ahead import ReadAhead
 from dotadd.batch import Batch
 from dotadd.errors import DataError
 from dotadd.expand import Expansion, squared_distance
 from dotadd.features.base import FeatureMap, require_room
-
-Item = TypeVar("Item")
 
 
 class Streamed:
@@ -101,7 +97,7 @@ class Streamed:
     def _read(self, work: Callable[[slice, Expansion], None]) -> None:
         """work(which rows these are, phi over them) for each chunk. A stream of another length than told is refused."""
         first = 0
-        with closing(_read_ahead(self._chunks())) as batches:
+        with ReadAhead(self._chunks()) as batches:
             for batch in batches:
                 stop = first + len(batch)
                 if stop > len(self):
@@ -116,23 +112,3 @@ class Streamed:
         return DataError(
             f"the data had {len(self)} rows, and now brings {brings}: leave it as it is while training runs"
         )
-
-
-_END = object()
-
-
-def _read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """The items, the next of which a thread of its own brings while the caller has this one.
-
-    Whatever ends it, nothing is being read afterwards, and the items are closed.
-    """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="dotadd-reader")
-    try:
-        coming = pool.submit(next, items, _END)
-        while (item := coming.result()) is not _END:
-            coming = pool.submit(next, items, _END)
-            yield item  # type: ignore[misc]
-    finally:
-        pool.shutdown(cancel_futures=True)
-        if hasattr(items, "close"):
-            items.close()

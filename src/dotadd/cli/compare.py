@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
 import time
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from dotadd.cli.progress import Watch
-from dotadd.cli.reading import Reading, tell_skipped
-from dotadd.cli.train import OUTPUT, PROBLEM, STOPPING, interrupted, results
+from dotadd.cli.reading import Reading, tell_skipped, title_of
+from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
+from dotadd.cli.streaming import command_line
 
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
@@ -29,31 +28,25 @@ def compare(
     *data: str,
     output: Annotated[str, Parameter(name=["--output", "-o"], group=OUTPUT)],
     solvers: Annotated[str | None, Parameter(group=STOPPING)] = None,
-    features: Annotated[str | None, Parameter(group=PROBLEM)] = None,
-    cost: Annotated[float, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0,
-    loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge",
-    intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = "regularized",
-    class_weight: Annotated[Literal["none", "balanced"], Parameter(group=PROBLEM)] = "none",
-    tol: Annotated[float, Parameter(group=STOPPING)] = 1e-3,
-    max_passes: Annotated[int, Parameter(group=STOPPING)] = 1000,
-    max_time: Annotated[float | None, Parameter(group=STOPPING)] = None,
-    seed: Annotated[int, Parameter(group=STOPPING)] = 0,
-    jobs: Annotated[int | None, Parameter(group=STOPPING)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    solving: Solving = Solving(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> int:
     """Compare solvers on one problem.
 
-    Each solver trains on the same data in memory, one after the other. The page
-    shows how objective and gap fall over seconds and over passes, and when each
-    solver was within 1% and 0.1% of the best objective. Ctrl-C ends the solver
-    that runs; the page then shows what there is.
+    Each solver trains on the same data, one after the other; data larger than the
+    memory it may take is read from disk by each. The page shows how objective and
+    gap fall over seconds and over passes, and when each solver was within 1% and
+    0.1% of the best objective. Ctrl-C ends the solver that runs; the page then
+    shows what there is.
 
     Examples:
 
         dotadd compare a9a -o compare.html
         dotadd compare a9a --solvers dcd,ocas,sgd -C 0.1 --tol 1e-4 -o compare.html
         dotadd compare a9a --loss logistic --max-time 60 -o compare.svg
+        dotadd compare huge.arrow --memory 500MB \\
+            --solvers stream,selective_block_minimization -o compare.html
 
     Parameters
     ----------
@@ -62,28 +55,7 @@ def compare(
     output
         The file to write: .html, a picture as .svg or .png, or everything that was measured as .json.
     solvers
-        Their names with commas between, in the order to run them; by default all that fit the loss, but for pegasos,
-        bmrm and svmperf.
-    features
-        The feature map, written as in Python; the numbers themselves by default.
-    cost
-        C, the weight of the losses against the size of w.
-    loss
-        What a wrong or narrow decision costs.
-    intercept
-        The intercept: a constant feature, free of any penalty, or none.
-    class_weight
-        "balanced" lets each class weigh the same in total.
-    tol
-        A solver stops when its relative duality gap is no larger.
-    max_passes
-        A solver stops after so many passes over the data.
-    max_time
-        A solver stops after so many seconds.
-    seed
-        Start of the random numbers.
-    jobs
-        Threads; all cores by default.
+        Their names with commas between, in order; by default all that fit the loss but pegasos, bmrm and svmperf.
     quiet
         No progress and no table.
     """
@@ -95,33 +67,21 @@ def compare(
         raise DotaddError("give a data file to compare solvers on")
     require_format(output)
     require_writable(output)
-    names = chosen(solvers)
+    names = None if solvers is None else chosen(solvers)
+    budget = solving.budget()
 
-    from dotadd.estimators import LinearSVM
-    from dotadd.features.expression import parse
     from dotadd.sources.kept import Kept
 
     source = Kept(reading.open(list(data)))
-    phi = parse(features) if features else None
     runs: list[Run] = []
     refused: dict[str, str] = {}
     problem: dict[str, Any] = {}
     stopped = False
-    for name in names:
-        svm = LinearSVM(
-            phi,
-            C=cost,
-            loss=loss,
-            solver=name,
-            intercept=intercept,
-            class_weight=None if class_weight == "none" else class_weight,
-            tol=tol,
-            max_passes=max_passes,
-            max_time=max_time,
-            random_state=seed,
-            n_jobs=jobs,
-        )
-        watch = TimedWatch(name, tol=tol, max_passes=max_passes, max_time=max_time, log=None, quiet=quiet)
+    with Watch(title_of(data), solving, log=None, quiet=quiet):
+        fits = kept(source, budget)
+    for name in names or usual(fits):
+        svm = solving.svm(name)
+        watch = TimedWatch(name, solving, log=None, quiet=quiet)
         try:
             runs.append(follow(svm, source, watch))
         except KeyboardInterrupt:
@@ -146,8 +106,7 @@ def compare(
         refused = {}  # nobody asked for them
     for name, why in refused.items():
         sys.stderr.write(f"dotadd: {name} did not run: {why}\n")
-    title = os.path.basename(data[0]) + (f" and {len(data) - 1} more" if len(data) > 1 else "")
-    found = Comparison(title, problem, runs, refused)
+    found = Comparison(title_of(data), problem, runs, refused)
     write(found, output)
     if not quiet:
         show(found, output)
@@ -157,17 +116,34 @@ def compare(
     return 0
 
 
-def chosen(solvers: str | None) -> list[str]:
+def kept(source: Source, budget: int) -> bool:
+    """Whether the source keeps all examples in memory, for all solvers; if they take more, each solver reads them."""
+    from dotadd.sources.base import TooLargeError
+
+    try:
+        source.load(budget)
+    except TooLargeError:
+        return False
+    return True
+
+
+def usual(fits: bool) -> list[str]:
+    """The solvers that run if none are named; those that cannot take the problem refuse it."""
+    from dotadd.solvers import SOLVERS, STREAMING
+
+    return [*([] if fits else STREAMING), *(name for name in SOLVERS if name not in SLOW)]
+
+
+def chosen(solvers: str) -> list[str]:
     """The names in the option, each known and there once."""
     from dotadd.errors import DotaddError
-    from dotadd.solvers import SOLVERS
+    from dotadd.solvers import SOLVERS, STREAMING
 
-    if solvers is None:
-        return [name for name in SOLVERS if name not in SLOW]
+    known = [*SOLVERS, *STREAMING]
     names = [name.strip() for name in solvers.split(",")]
     for place, name in enumerate(names):
-        if name not in SOLVERS:
-            raise DotaddError(f"--solvers {solvers}: there is no solver {name!r}; choose from {', '.join(SOLVERS)}")
+        if name not in known:
+            raise DotaddError(f"--solvers {solvers}: there is no solver {name!r}; choose from {', '.join(known)}")
         if name in names[:place]:
             raise DotaddError(f"--solvers {solvers}: {name} is there twice")
     return names
@@ -202,16 +178,26 @@ def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> Run:
         passes = min(svm.max_passes, FEW_PASSES)
         limit = svm.max_time and svm.max_time * 1e6  # compiling does not reach it, and no less is it refused
         trial = LinearSVM(**(svm.get_params() | {"max_passes": passes, "max_time": limit}))
-        if interrupted(trial.fit(Few(source, FEW))):
+        if interrupted(trial.fit(Few(source, FEW), announce=lambda line: None)):
             raise KeyboardInterrupt
-        weight = source.load().weight
-        svm.fit(source, on_progress=watch)
+        weight = total_weight(source)
+        svm.fit(source, on_progress=watch, announce=watch.announce)
         ended = time.perf_counter()
     found = results(svm)
     seconds = sum(found[0].seconds.values()) if watch.began is None else ended - watch.began
-    total = svm.model_.training["rows"] if weight is None else float(weight.sum())
+    total = svm.model_.training["rows"] if weight is None else weight
     untrained = total_loss(Loss.named(svm.loss), np.zeros(1), np.array([svm.C * total]))  # balanced or not
     return Run.of(svm.solver, found, seconds, untrained)
+
+
+def total_weight(source: Source) -> float | None:
+    """The sum of the weights of all rows, None if they have none."""
+    total = 0.0
+    for chunk in source.chunks():
+        if chunk.weight is None:
+            return None
+        total += float(chunk.weight.sum())
+    return total
 
 
 def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
@@ -220,7 +206,7 @@ def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
     from dotadd.cli.screen import label_text
     from dotadd.threads import thread_count
 
-    names = ("loss", "C", "intercept", "class_weight", "tol", "max_passes", "max_time")
+    names = ("loss", "C", "intercept", "class_weight", "tol", "max_passes", "max_time", "memory")
     return {
         "data": list(data),
         "rows": svm.model_.training["rows"],
@@ -232,7 +218,7 @@ def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
         "threads": thread_count(svm.n_jobs),
         "cores": thread_count(None),
         "version": f"dotadd {__version__}",
-        "command": shlex.join(["dotadd", *sys.argv[1:]]),
+        "command": command_line(),
     }
 
 

@@ -19,8 +19,9 @@ def convert(
 ) -> None:
     """Convert data to an Arrow file, which reads much faster than text.
 
-    The file is Arrow IPC with LZ4, or Parquet if its name ends so. Windows of
-    DNA of one length are packed, four letters a byte, unless --no-pack is given.
+    The file is Arrow IPC, or Parquet if its name ends so, compressed where that
+    makes it smaller. Windows of DNA of one length are packed, four letters a
+    byte, unless --no-pack is given.
 
     Examples:
 
@@ -38,11 +39,16 @@ def convert(
         Pack DNA in two bits a letter; by default where every letter is one of ACGT and all rows are equally long.
     """
     from dotadd.atomic import require_writable
+    from dotadd.cli.bar import Bar
     from dotadd.cli.screen import facts
     from dotadd.sources.convert import convert as convert_source
+    from dotadd.sources.files import FileSource
 
     require_writable(output)
     source = reading.open([data])
-    converted = convert_source(source, output, dna=pack)
+    with Bar(f"converting {data}") as bar:
+        if isinstance(source, FileSource):
+            source.on_progress = bar
+        converted = convert_source(source, output, dna=pack)
     tell_skipped(source)
     facts({"rows": f"{converted.rows:,}", "bytes": f"{converted.bytes:,}", "file": output})

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 from dotadd.cli.screen import duration, number
 
 if TYPE_CHECKING:
+    from dotadd.cli.solving import Solving
     from dotadd.solvers.result import Progress
 
 TREND = 10  # passes that the estimate of the time left looks back on
+LINE, LINE_INSIDE = 1.0, 10.0  # seconds between plain lines, and between those that tell of the same pass
+BAR_INSIDE = 0.2  # seconds between moves of the bar within a pass
 
 
 def seconds_left(points: list[tuple[float, float]], tol: float) -> float | None:
@@ -35,18 +38,29 @@ def seconds_left(points: list[tuple[float, float]], tol: float) -> float | None:
     return max(0.0, (points[-1][1] - math.log(tol)) / -slope) if slope < 0 else None
 
 
-class Watch:
-    """Called after each pass of each binary problem; keeps the log and the screen up to date."""
+def inside(progress: Progress) -> bool:
+    """Whether this tells of a pass that goes on; those over data on disk are so long that they do."""
+    return progress.read is not None and progress.read < 1.0
 
-    def __init__(
-        self, title: str, *, tol: float, max_passes: int, max_time: float | None, log: TextIO | None, quiet: bool
-    ) -> None:
-        self.tol, self.max_passes, self.max_time, self.log = tol, max_passes, max_time, log
+
+def passed(progress: Progress) -> float:
+    """How many passes are over, and the share of the one that goes on, which `passes` counts already."""
+    return progress.passes - 1 + (1.0 if progress.read is None else progress.read)
+
+
+class Watch:
+    """Called after each pass of each binary problem, and now and then within the long passes over data that is read
+    from disk; keeps the log and the screen up to date."""
+
+    def __init__(self, title: str, solving: Solving, *, log: TextIO | None, quiet: bool) -> None:
+        self.tol, self.max_passes, self.max_time, self.log = solving.tol, solving.max_passes, solving.max_time, log
         self.trends: dict[int, list[tuple[float, float]]] = {}
+        self.gaps: dict[int, float] = {}
+        self.first: tuple[float, float] | None = None
         self.sample: int | None = None
         self.quiet, self.title = quiet, title
         self.bar: Any = None
-        self.last_line = time.monotonic()
+        self.last_shown = time.monotonic()
 
     def __enter__(self) -> Watch:
         self.before = signal.signal(signal.SIGINT, self.interrupt)
@@ -55,8 +69,8 @@ class Watch:
             from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            text = TextColumn("{task.description}", markup=False)
-            self.bar = Bar(BarColumn(24), text, console=Console(stderr=True), transient=True)
+            console, text = Console(stderr=True), TextColumn("{task.description}", markup=False)
+            self.bar = Bar(BarColumn(24 if console.width >= 100 else 10), text, console=console, transient=True)
             self.task = self.bar.add_task(f"{self.title}: reading, first pass", total=None)
             self.bar.start()
         return self
@@ -69,59 +83,96 @@ class Watch:
     def interrupt(self, *_: object) -> None:
         """The first Ctrl-C ends training, which then measures the gap; a second one ends that too."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        said = "dotadd: stopping, and measuring how good the model so far is; Ctrl-C again to leave that out\n"
-        if self.bar is not None:
-            self.bar.console.print(said, end="", markup=False)
-        else:
-            sys.stderr.write(said)
+        if self.first is not None:  # there is a model so far
+            self.say("stopping, and measuring how good the model so far is; Ctrl-C again to leave that out")
         raise KeyboardInterrupt
+
+    def announce(self, message: str) -> None:
+        """A line for people who want to know what is going on."""
+        if not self.quiet:
+            self.say(message)
+
+    def say(self, message: str) -> None:
+        """A line on stderr, above the bar if there is one."""
+        said = f"dotadd: {message}"
+        if self.bar is not None:
+            self.bar.console.print(said, markup=False, highlight=False, soft_wrap=True)
+        else:
+            sys.stderr.write(f"{said}\n")
 
     def __call__(self, progress: Progress, which: int, classes: int) -> None:
         if progress.sample != self.sample:  # another problem, whose gap says nothing about that of the last
             self.sample = progress.sample
             self.trends.clear()
-        self.trends.setdefault(which, []).append((progress.seconds, progress.gap))
-        if self.log is not None:
-            record = {"class": which, **progress._asdict()}
-            write_json_line(self.log, record)
-        if self.quiet:
-            return
+            self.gaps.clear()
+        if self.first is None:  # training that goes on from a checkpoint has passes behind it that nobody saw here
+            whole = progress.passes <= 1 and not inside(progress)
+            self.first = (0.0, 0.0) if whole else (passed(progress), progress.seconds)
+        if which not in self.gaps or progress.gap == progress.gap:
+            self.gaps[which] = progress.gap
+        if not inside(progress):
+            self.trends.setdefault(which, []).append((progress.seconds, progress.gap))
+            if self.log is not None:
+                write_json_line(self.log, {"class": which, **progress._asdict()})
+        if not self.quiet:
+            self.show(progress)
+
+    def show(self, progress: Progress) -> None:
+        """The bar moves a few times a second; where there is none, a plain line appears now and then."""
+        since = time.monotonic() - self.last_shown
         if self.bar is not None:
-            self.bar.update(self.task, description=self.line(progress), total=1.0, completed=self.done())
-        elif time.monotonic() - self.last_line >= 1.0:
-            self.last_line = time.monotonic()
+            if inside(progress) and since < BAR_INSIDE:
+                return
+            self.bar.update(self.task, description=self.line(progress), total=1.0, completed=self.done(progress))
+        elif since >= (LINE_INSIDE if inside(progress) else LINE):
             sys.stderr.write(f"dotadd: {self.line(progress)}\n")
+        else:
+            return
+        self.last_shown = time.monotonic()
 
     def line(self, progress: Progress) -> str:
         """The state of the slowest binary problem, in words."""
-        gap = max((trend[-1][1] for trend in self.trends.values()), default=math.nan)
-        text = f"pass {progress.passes}  objective {number(progress.primal)}  gap {number(gap, 3)}"
+        gap = number(max(self.gaps.values(), default=math.nan), 3)
+        if progress.read is None:
+            text = f"pass {progress.passes}  objective {number(progress.primal)}  gap {gap}"
+        else:
+            text = f"pass {progress.passes}, {progress.read:.0%} read  gap ~{gap}"
         if progress.sample is not None:
             text += f"  of {progress.sample:,} rows so far"
         left = self.left(progress)
         text += f"  {duration(progress.seconds)}"
-        if left is None:
-            return text
-        return f"{text}, about {duration(left)} left" if left >= 1 else f"{text}, less than 1 s left"
+        if left is not None:
+            text += f", about {duration(left)} left" if left >= 1 else ", less than 1 s left"
+        return text if progress.cached is None else f"{text}  {progress.cached:,} rows in memory"
 
     def left(self, progress: Progress) -> float | None:
-        """Seconds until the slowest problem is there, or a limit strikes; None if nobody can tell."""
+        """Seconds until the slowest problem is there, or a limit strikes; None if nobody can tell.
+
+        Trends are made of whole passes. Within one, what they said at its start runs down, but never below the rest of
+        the pass, for nothing ends before that.
+        """
         if progress.sample is not None:
             return None if self.max_time is None else max(0.0, self.max_time - progress.seconds)
+        passes, (first_pass, first_second) = passed(progress), self.first or (0.0, 0.0)
+        pace = (progress.seconds - first_second) / (passes - first_pass) if passes > first_pass else 0.0
+        limits = [pace * (self.max_passes - passes)] if pace else []
+        if self.max_time is not None:
+            limits.append(self.max_time - (progress.seconds - first_second))
         trends = self.trends.values()
         estimates = [0.0 if trend[-1][1] <= self.tol else seconds_left(trend, self.tol) for trend in trends]
-        limits = [progress.seconds / progress.passes * (self.max_passes - progress.passes)] if progress.passes else []
-        if self.max_time is not None:
-            limits.append(self.max_time - progress.seconds)
         known = [left for left in estimates if left is not None]
-        if len(known) == len(estimates):
-            limits.append(max(known))
-        elif self.max_time is None and self.max_passes > 2 * progress.passes:
+        if known and len(known) == len(estimates):
+            ago = progress.seconds - max(trend[-1][0] for trend in trends)
+            limits.append(max(max(known) - ago, pace * (progress.passes - passes)))
+        elif self.max_time is None and self.max_passes > max(1.0, 2.0 * passes):
             return None  # a limit so far off says nothing
         return max(0.0, min(limits)) if limits else None
 
-    def done(self) -> float:
-        """Share of the way from the first gap to the tolerance, on a logarithmic scale, of the slowest problem."""
+    def done(self, progress: Progress) -> float:
+        """Share of the pass where data is read from disk, as passes are long. Otherwise of the way from the first gap
+        to the tolerance, on a logarithmic scale, of the slowest problem."""
+        if progress.read is not None:
+            return progress.read
         if self.sample is not None:
             return 0.0
         shares = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -53,3 +55,8 @@ def tell_skipped(source: Source) -> None:
     """One line on stderr if rows were left out."""
     if source.skipped.count:
         sys.stderr.write(f"dotadd: left out {source.skipped.count:,} bad rows; the first: {source.skipped.first}\n")
+
+
+def title_of(data: Sequence[str]) -> str:
+    """What to call the data on screen."""
+    return os.path.basename(data[0]) + (f" and {len(data) - 1} more" if len(data) > 1 else "")

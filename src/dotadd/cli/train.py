@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
-from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.cli.reading import Reading, tell_skipped, title_of
+from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
+from dotadd.cli.streaming import Streaming, streamed
 
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
-
-OUTPUT = Group("Output", sort_key=1)
-PROBLEM = Group("The problem", sort_key=2)
-STOPPING = Group("Solving it", sort_key=3)
 
 
 def train(
     *data: str,
     output: Annotated[str, Parameter(name=["--output", "-o"], group=OUTPUT)],
-    features: Annotated[str | None, Parameter(group=PROBLEM)] = None,
-    cost: Annotated[float, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0,
-    loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge",
-    intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = "regularized",
-    class_weight: Annotated[Literal["none", "balanced"], Parameter(group=PROBLEM)] = "none",
     solver: Annotated[str, Parameter(group=STOPPING)] = "auto",
-    tol: Annotated[float, Parameter(group=STOPPING)] = 1e-3,
-    max_passes: Annotated[int, Parameter(group=STOPPING)] = 1000,
-    max_time: Annotated[float | None, Parameter(group=STOPPING)] = None,
-    seed: Annotated[int, Parameter(group=STOPPING)] = 0,
-    jobs: Annotated[int | None, Parameter(group=STOPPING)] = None,
     test: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     log: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    solving: Solving = Solving(),  # noqa: B008
+    streaming: Streaming = Streaming(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> int:
     """Train a classifier and save it.
 
     Ctrl-C or a time limit ends training early: the model so far is saved, and the
     gap tells how far it had come.
+
+    Data larger than the memory it may take is not loaded but read again and again
+    while training goes on with what is there; text is first copied to an Arrow file
+    beside it. The state of training is kept in a checkpoint, from which --resume
+    goes on, whatever ended training.
 
     Examples:
 
@@ -52,6 +46,8 @@ def train(
             --features "NGrams((3, 5))"
         dotadd train sites.fasta.gz -o sites.dotadd --class-weight balanced \\
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
+        dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
+        dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
 
     Parameters
     ----------
@@ -59,29 +55,10 @@ def train(
         One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet.
     output
         The model file to write.
-    features
-        The feature map, written as in Python; the numbers themselves by default.
-    cost
-        C, the weight of the losses against the size of w.
-    loss
-        What a wrong or narrow decision costs.
-    intercept
-        The intercept: a constant feature, free of any penalty, or none.
-    class_weight
-        "balanced" lets each class weigh the same in total.
     solver
         The algorithm: dcd, ocas, newton, lbfgs, sgd, pegasos, bmrm or svmperf;
+        for data larger than memory stream, block_minimization or selective_block_minimization;
         "auto" chooses by loss, C and data.
-    tol
-        Stop when the relative duality gap is no larger.
-    max_passes
-        Stop after so many passes over the data.
-    max_time
-        Stop after so many seconds.
-    seed
-        Start of the random numbers; the same seed gives the same model.
-    jobs
-        Threads; all cores by default.
     test
         A second file to evaluate the model on, read in the same way.
     log
@@ -96,33 +73,27 @@ def train(
         raise DotaddError("give a data file to train on")
     for path in filter(None, (output, log)):
         require_writable(path)
+    streaming.require(output)
     source = reading.open(list(data))
     held_out = reading.open([test]) if test else None
 
     from dotadd.cli.progress import Watch, write_json_line
-    from dotadd.estimators import LinearSVM
-    from dotadd.features.expression import parse
 
-    svm = LinearSVM(
-        parse(features) if features else None,
-        C=cost,
-        loss=loss,
-        solver=solver,
-        intercept=intercept,
-        class_weight=None if class_weight == "none" else class_weight,
-        tol=tol,
-        max_passes=max_passes,
-        max_time=max_time,
-        random_state=seed,
-        n_jobs=jobs,
-    )
+    svm = solving.svm(solver)
     with ExitStack() as stack:
-        file = stack.enter_context(open(log, "w", encoding="utf-8")) if log else None
-        title = os.path.basename(data[0]) + (f" and {len(data) - 1} more" if len(data) > 1 else "")
-        watch = Watch(title, tol=tol, max_passes=max_passes, max_time=max_time, log=file, quiet=quiet)
+        file = stack.enter_context(open(log, "a" if streaming.resume else "w", encoding="utf-8")) if log else None
+        watch = Watch(title_of(data), solving, log=file, quiet=quiet)
         with watch, warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
-            svm.fit(source, on_progress=watch)
+            svm.fit(
+                source,
+                on_progress=watch,
+                announce=watch.announce,
+                checkpoint=streaming.path(output),
+                checkpoint_every=streaming.checkpoint_every,
+                resume=streaming.resume,
+                keep_cache=streaming.keep_cache,
+            )
         svm.model_.save(output)
         tell_skipped(source)
         if file is not None:
@@ -131,23 +102,14 @@ def train(
         show(svm, output)
     if interrupted(svm):
         sys.stderr.write(f"dotadd: interrupted; the model so far is saved in {output}\n")
+        streaming.finish(svm, output)
         return 130
     if held_out is not None:
         from dotadd.cli.evaluate import measure, show_measures
 
-        show_measures(svm.model_, measure(svm.model_, held_out, jobs), title=f"on {test}")
+        show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
+    streaming.finish(svm, output)
     return 0
-
-
-def results(svm: LinearSVM) -> list[Any]:
-    """The results of the binary problems, one or several."""
-    return svm.result_ if isinstance(svm.result_, list) else [svm.result_]
-
-
-def interrupted(svm: LinearSVM) -> bool:
-    from dotadd.solvers.result import Reason
-
-    return any(result.reason is Reason.INTERRUPTED for result in results(svm))
 
 
 def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
@@ -161,19 +123,23 @@ def show(svm: LinearSVM, output: str) -> None:
     from dotadd.cli.screen import duration, facts, label_text, number
 
     model, found = svm.model_, results(svm)
-    k = max(range(len(found)), key=lambda k: -1.0 if found[k].gap is None else found[k].gap)
-    worst = found[k]
+    k, worst = max(enumerate(found), key=lambda one: -1.0 if one[1].gap is None else one[1].gap)
     nonzeros = sum(model.inspect(largest=0)["nonzeros"])
     of_class = "" if len(found) == 1 else f" (class {label_text(model.classes.tolist()[k])}, which has the largest gap)"
+    passes = f"{max(result.passes for result in found):,}"
     lines = {
         "rows": f"{model.training.get('rows', 0):,} in {len(model.classes)} classes",
         "features": f"{model.phi!r}: {model.phi.dim:,} slots, {nonzeros:,} weights not zero",
         "solver": f"{worst.solver}: {worst.why}",
-        "passes": f"{max(result.passes for result in found):,} in {duration(sum(worst.seconds.values()))}",
+        "passes": f"{passes}{' over the data on disk' * streamed(svm)} in {duration(sum(worst.seconds.values()))}",
         "primal": number(worst.primal) + of_class,
         "dual": number(worst.dual),
         "gap": number(worst.gap, 3),
         "stopped": worst.reason.value,
         "model": output,
     }
+    if streamed(svm):
+        kept = max((row.cached for result in found for row in result.trace[-1:] if row.cached is not None), default=0)
+        budget = svm.memory or "half of what was free"
+        lines = {"rows": lines["rows"], "memory": f"{budget} for examples, {kept:,} in it at the end"} | lines
     facts(lines)

@@ -47,6 +47,18 @@ class Shape:
             return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
         return cls(batch.kind, n_features=batch.n_features)  # type: ignore[attr-defined]
 
+    def joined(self, other: Shape) -> Shape:
+        """The shape of both together."""
+
+        def larger(a: int | None, b: int | None) -> int | None:
+            return a if b is None else b if a is None else max(a, b)
+
+        alike = self.one_length is not False and other.one_length is not False and self.length == other.length
+        one_length = None if self.one_length is None else alike
+        return Shape(
+            self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

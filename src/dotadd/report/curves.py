@@ -17,13 +17,23 @@ if TYPE_CHECKING:
 
 INK = "#1c1c1c"
 # For light paper and for dark; the same place is the same hue. Dashes and marks tell them apart without colour.
-LIGHT = ("#0072b2", "#d55e00", "#00805d", "#a8407e", "#7a6200", "#5b3fa6", "#2390b5", "#5c5c5c")
-DARK = ("#5ab4ec", "#ff8f47", "#2fd0a2", "#ea9dc9", "#e6d64a", "#b7a2ff", "#93dcf2", "#bdbdbd")
+LIGHT = (
+    "#0072b2", "#d55e00", "#00805d", "#a8407e", "#7a6200", "#5b3fa6", "#2390b5", "#5c5c5c",
+    "#b3001e", "#4a7a00", "#8a4b2a",
+)  # fmt: skip
+DARK = (
+    "#5ab4ec", "#ff8f47", "#2fd0a2", "#ea9dc9", "#e6d64a", "#b7a2ff", "#93dcf2", "#bdbdbd",
+    "#ff7a85", "#a5d65a", "#d9a27e",
+)  # fmt: skip
 DASHES: tuple[Any, ...] = (
     "-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (1, 1.2)), (0, (9, 2, 3, 2)), (0, (3, 1.5)), (0, (4, 1, 1, 1, 1, 1)), "-",
+    "-", (0, (5, 1)), (0, (2, 1)),
 )  # fmt: skip
-MARKS = "osD^vPX*"
-PLACES = ("dcd", "sgd", "newton", "ocas", "lbfgs", "pegasos", "bmrm", "svmperf")  # a solver looks the same on all pages
+MARKS = "osD^vPX*p<>"
+PLACES = (  # a solver looks the same on all pages
+    "dcd", "sgd", "newton", "ocas", "lbfgs", "pegasos", "bmrm", "svmperf",
+    "stream", "block_minimization", "selective_block_minimization",
+)  # fmt: skip
 TOP = 10.0, 1.2  # shares at which objective and gap are cut off; beyond them a solver knows nothing yet
 
 INKED = (

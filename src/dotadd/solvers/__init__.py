@@ -1,5 +1,5 @@
 """The solvers by name. Each takes (problem, settings, results of an earlier fit or None) and returns a Result for
-each of the problem's binary problems."""
+each of the problem's binary problems; those for examples that pass by take (flow, settings)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from functools import partial
 from dotadd.errors import DotaddError
 from dotadd.solvers.choice import choose_solver
 from dotadd.solvers.dcd import dcd
+from dotadd.solvers.flow import Flow
 from dotadd.solvers.problem import Problem
 from dotadd.solvers.result import Result
 from dotadd.solvers.settings import Settings
 
-__all__ = ["SOLVERS", "Solver", "choose_solver"]
+__all__ = ["SOLVERS", "STREAMING", "Solver", "StreamingSolver", "choose_solver"]
 
 Solver = Callable[[Problem, Settings, list[Result] | None], list[Result]]
+StreamingSolver = Callable[[Flow, Settings], list[Result]]
 
 
 def _dcd(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
@@ -71,4 +73,29 @@ SOLVERS: dict[str, Solver] = {
     "svmperf": _bundle("svmperf"),
     "newton": _newton,
     "lbfgs": _lbfgs,
+}
+
+
+def _stream(flow: Flow, settings: Settings) -> list[Result]:
+    from dotadd.solvers.stream import stream
+
+    return stream(flow, settings)
+
+
+def _block_minimization(flow: Flow, settings: Settings) -> list[Result]:
+    from dotadd.solvers.block_minimization import block_minimization
+
+    return block_minimization(flow, settings)
+
+
+def _selective_block_minimization(flow: Flow, settings: Settings) -> list[Result]:
+    from dotadd.solvers.selective_block_minimization import selective_block_minimization
+
+    return selective_block_minimization(flow, settings)
+
+
+STREAMING: dict[str, StreamingSolver] = {
+    "stream": _stream,
+    "block_minimization": _block_minimization,
+    "selective_block_minimization": _selective_block_minimization,
 }

@@ -3,7 +3,7 @@
 Coordinate descent is at its best where few steps are needed for each example: in wide spaces, and for small C. With
 many more rows than features the examples pull w to and fro, the more the larger C |phi|^2 is, and then a method that
 sees them all at once needs far fewer passes. The thresholds are where the two meet on a9a, ijcnn1, w8a, sector, MNIST,
-SMS spam, KDD 99 and random numbers, dense and sparse, for C from 0.01 to 100; `python -m benchmarks.solvers` shows two.
+SMS spam, KDD 99 and random numbers, dense and sparse, for C from 0.01 to 100: `python -m benchmarks.choice`.
 """
 
 from __future__ import annotations

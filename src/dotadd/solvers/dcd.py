@@ -34,20 +34,30 @@ from time import perf_counter
 
 import numpy as np
 
-from dotadd._jit import kernel, prefetch
-from dotadd.block import row_add, row_dot, squared_length
-from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, total_dual_term, value
+from dotadd._jit import kernel
+from dotadd.block import squared_length
+from dotadd.losses import HINGE, LOGISTIC, Loss, total_dual_term
+from dotadd.solvers.descent import (
+    ACTIVE,
+    BALANCE,
+    DUAL_TERMS,
+    GAP,
+    HALF_NORM,
+    INTERCEPT,
+    N_NUMBERS,
+    OLD_PG_MAX,
+    OLD_PG_MIN,
+    PG_MAX,
+    PG_MIN,
+    descend,
+)
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.sample import Sample
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
 
-# The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
-INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
-N_NUMBERS = 10
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
-AHEAD = 3  # rows: the next but two is fetched into the cache while this one is worked on
 
 
 class _State:
@@ -247,7 +257,7 @@ def _pass(
             expanded = perf_counter()
             seconds["expand"] += expanded - mark
             for state in group:
-                _descend(
+                descend(
                     block.start, block.end, block.indices, block.values, at, rows, in_memory,
                     problem.signs[state.k], problem.cost, norms, step, int(problem.loss), shrink,
                     state.alpha, state.active, state.w, state.numbers,
@@ -303,71 +313,3 @@ def _wake(loss, margins, cost, alpha, active):
         else:
             stays = loss == HINGE and a == c and m <= 1.0
         active[i] = c > 0.0 and not stays
-
-
-@kernel
-def _descend(
-    start, end, indices, values, at, rows, cold,
-    sign, cost, norms, step, loss, shrink,
-    alpha, active, w, numbers,
-):  # fmt: skip
-    """Algorithm 3 over the rows of one block. `cold`: the rows lie far away, so fetch them ahead of their turn."""
-    b, balance = numbers[INTERCEPT], numbers[BALANCE]
-    dual_terms, half_norm, gap = numbers[DUAL_TERMS], numbers[HALF_NORM], numbers[GAP]
-    pg_max, pg_min, kept = numbers[PG_MAX], numbers[PG_MIN], numbers[ACTIVE]
-    old_pg_max, old_pg_min = numbers[OLD_PG_MAX], numbers[OLD_PG_MIN]
-    n = len(at)
-    for j in range(n):
-        if cold and j + 2 * AHEAD < n:
-            far = np.uint64(rows[j + 2 * AHEAD])
-            prefetch(start, far)
-            prefetch(alpha, far)
-            prefetch(norms, far)
-            prefetch(cost, far)
-            prefetch(sign, far)
-            near = np.uint64(at[j + AHEAD])
-            first, stop = np.uint64(start[near]), np.uint64(end[near])
-            for k in range(first, min(stop, first + np.uint64(128)), np.uint64(16)):  # a line of the cache at a time
-                if indices is not None:
-                    prefetch(indices, k)
-                if values is not None:
-                    prefetch(values, k)
-        i = np.uint64(rows[j])
-        if active[i] == 0:
-            continue
-        lo, hi = start[np.uint64(at[j])], end[np.uint64(at[j])]
-        y, c, a = np.float64(sign[i]), cost[i], alpha[i]
-        m = y * (row_dot(indices, values, lo, hi, w) + b)
-        old_term = dual_term(loss, a, c)
-        gap += c * value(loss, m) - old_term + a * m
-        if loss != LOGISTIC:
-            pg = m - 1.0
-            if loss == SQUARED_HINGE:
-                pg += 0.5 * a / c
-            if a == 0.0:
-                if shrink and pg > old_pg_max:
-                    active[i] = 0
-                    continue
-                pg = min(pg, 0.0)
-            elif a == c and loss == HINGE:
-                if shrink and pg < old_pg_min:
-                    active[i] = 0
-                    continue
-                pg = max(pg, 0.0)
-            pg_max, pg_min = max(pg_max, pg), min(pg_min, pg)
-            if abs(pg) <= 1e-12:
-                kept += 1
-                continue
-        kept += 1
-        new = dual_step(loss, a, c, m, norms[i])
-        change = new - a
-        if change != 0.0:
-            alpha[i] = new
-            half_norm += change * (m - y * b) + 0.5 * change * change * (norms[i] - step)
-            dual_terms += dual_term(loss, new, c) - old_term
-            row_add(indices, values, lo, hi, w.dtype.type(change * y), w)
-            b += step * change * y
-            balance += change * y
-    numbers[INTERCEPT], numbers[BALANCE] = b, balance
-    numbers[DUAL_TERMS], numbers[HALF_NORM], numbers[GAP] = dual_terms, half_norm, gap
-    numbers[PG_MAX], numbers[PG_MIN], numbers[ACTIVE] = pg_max, pg_min, kept

@@ -15,6 +15,7 @@ import numpy as np
 
 from dotadd import block as blocks
 from dotadd.expand import Expansion
+from dotadd.features.base import FeatureMap
 from dotadd.losses import Loss, total_dual_term, total_loss
 
 CACHE_LINE = 64
@@ -42,12 +43,8 @@ class Problem:
         return len(self.signs)
 
     def zeros(self) -> np.ndarray:
-        """A w of zeros that lies in memory as maps that group features by the cache line count on."""
-        dtype = np.dtype(self.examples.dtype)
-        room = np.zeros(self.examples.dim + CACHE_LINE // dtype.itemsize, dtype)
-        anchor = room.ctypes.data + self.examples.phi.anchor * dtype.itemsize
-        first = -anchor % CACHE_LINE // dtype.itemsize
-        return room[first : first + self.examples.dim]
+        """A w of zeros."""
+        return aligned_zeros(self.examples.phi, self.examples.dtype)
 
     def outputs(self, ws: list[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these examples (all by default) for each of several w."""
@@ -74,3 +71,11 @@ class Problem:
         """
         losses, terms = total_loss(self.loss, margins, self.cost), total_dual_term(self.loss, alpha, self.cost)
         return losses - terms + blocks.inner_product(alpha, margins)
+
+
+def aligned_zeros(phi: FeatureMap, dtype: type) -> np.ndarray:
+    """A w of zeros that lies in memory as maps that group features by the cache line count on."""
+    size = np.dtype(dtype).itemsize
+    room: np.ndarray = np.zeros(phi.dim + CACHE_LINE // size, dtype)
+    first = -(room.ctypes.data + phi.anchor * size) % CACHE_LINE // size
+    return room[first : first + phi.dim]

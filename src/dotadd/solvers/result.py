@@ -32,6 +32,10 @@ class Progress(NamedTuple):
     rows: int
     sample: int | None = None
     """How many of the rows take part so far, where not all do; primal, dual and gap are those of their problem."""
+    read: float | None = None
+    """The share of this pass over the data that is done, where data is read while training runs."""
+    cached: int | None = None
+    """How many rows are in memory, where not all are."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from dotadd._jit import kernel
+from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.result import Progress
 
 
@@ -23,6 +24,10 @@ class Settings:
     on_progress: Callable[[Progress, int], None] | None = field(default=None, compare=False)
     plane_bytes: int = 1 << 31
     """Memory for the cutting planes of the bundle methods; where few fit, they lie in a file instead."""
+
+    checkpoint: Checkpoint | None = None
+    """Where a streaming solver writes what it has; with `resume` it goes on from there."""
+    resume: bool = False
 
     def rng(self) -> np.ndarray:
         """The state of a 64-bit generator, to be handed to kernels."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dotadd.batch import Batch
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.base import CHUNK_BYTES, Chunk, Skipped, Source
+from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Skipped, Source
 
 __all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "open"]
 
@@ -90,6 +90,8 @@ def _paths(x: Any, format: str | None) -> list[str] | None:
         path = os.path.expanduser(os.fspath(x))
         if not os.path.exists(path) and glob.has_magic(path):
             found = sorted(glob.glob(path, recursive=True))
+            if not path.endswith(CACHE):  # Arrow copies of text files are not data of their own
+                found = [name for name in found if not name.endswith(CACHE)]
             if not found:
                 raise DataError("no file matches this pattern", path)
             return found
@@ -111,7 +113,7 @@ def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any
         return opened[0]
     parts = [source for source in opened if isinstance(source, FileSource)]
     if len(parts) < len(opened):
-        raise DotaddError("several .npy files cannot be read as one; join them, or give Arrow or Parquet files")
+        raise DotaddError("several .npy files of this kind cannot be read as one; join them, or give Arrow files")
     return ManyFiles(parts, on_bad_row=on_bad_row)
 
 
@@ -145,7 +147,10 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
 
         return FastaFile(path, **common)
     if name == "npy":
-        return _open_memory(_load_npy(path), {}, on_bad_row)
+        from dotadd.sources.npy import NpyFile, mapped
+
+        array = mapped(path)
+        return NpyFile(path, **common) if NpyFile.takes(array) else _open_memory(array, {}, on_bad_row)
     from dotadd.sources.arrow import ArrowFile
 
     stream = name == "arrow" and not first_lines(path, 6).startswith(b"ARROW1")
@@ -179,13 +184,6 @@ def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str) -> Source:
     else:
         raise DotaddError(f"cannot read examples from {type(x).__name__}; see dotadd.open for what can be read")
     return memory.MemorySource(Chunk(batch, None, None, 0), on_bad_row=on_bad_row)
-
-
-def _load_npy(path: str) -> np.ndarray:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise DataError(f"cannot be read as an array: {error}", path) from None
 
 
 def _require_options(given: dict[str, Any], allowed: set[str], what: str) -> None:

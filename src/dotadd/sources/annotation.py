@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from dotadd.errors import DataError
-from dotadd.sources.text import open_bytes, reading
+from dotadd.sources.text import decompressed, reading
 
 _PARENT = re.compile(rb"(?:^|;)\s*Parent=([^;]+)")
 _TRANSCRIPT_ID = re.compile(rb'(?:^|;)\s*transcript_id\s+"?([^";]+)')
@@ -80,7 +80,7 @@ class Annotation:
 def _features(path: str) -> Iterator[tuple[int, list[bytes]]]:
     """Number and columns of each line that describes something; sequences at the end of a GFF3 file are left out."""
     seen = False
-    with open_bytes(path) as file, reading(path):
+    with decompressed(path) as (_, file), reading(path):
         for number, line in enumerate(file, 1):
             if line.startswith(b"#") or not line.strip():
                 if line.startswith(b"##FASTA"):

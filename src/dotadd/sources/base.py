@@ -12,6 +12,11 @@ from dotadd.batch import Batch, DenseRows, Growing
 from dotadd.errors import DataError
 
 CHUNK_BYTES = 32 << 20
+CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends
+
+
+class TooLargeError(Exception):
+    """The examples take more memory than they may. It is caught where they can be read in turns instead."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,12 @@ class Chunk:
     def from_file(self) -> bool:
         return self.path is not None or self.files is not None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of these rows and of what stands beside them, whatever larger arrays they are part of."""
+        beside = sum(array.nbytes for array in (self.y, self.weight, self.lines) if array is not None)
+        return batch_bytes(self.batch) + beside
+
     def path_of(self, row: int) -> str | None:
         """The file that row `row` of this chunk was read from."""
         if self.files is None:
@@ -49,6 +60,16 @@ class Chunk:
             return DataError(message, self.path_of(row), int(self.lines[row]), column)
         where = f"row {self.first_row + row}" + (f", column {column}" if column is not None else "")
         return DataError(f"{where}: {message}", self.path_of(row))
+
+    def slice(self, first: int, stop: int) -> Chunk:
+        """Neighbouring rows, without a copy."""
+        span = slice(first, stop)
+        y, weight, lines = (None if array is None else array[span] for array in (self.y, self.weight, self.lines))
+        files = None
+        if self.files is not None:
+            files = tuple((max(0, begin - first), path) for begin, path in self.files)
+        batch = self.batch.slice(first, stop)
+        return Chunk(batch, y, weight, self.first_row + first, self.path, lines, files)
 
     def take(self, rows: np.ndarray) -> Chunk:
         """These rows only, in order; used to drop rows that cannot be read."""
@@ -106,14 +127,21 @@ class Source:
         """The size of chunks that `load` asks for."""
         return CHUNK_BYTES
 
+    def files(self) -> list[str]:
+        """The files that are read for it."""
+        return []
+
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
         raise NotImplementedError
 
-    def load(self) -> Chunk:
+    def load(self, limit: int | None = None) -> Chunk:
         """All examples in one chunk. A source that yields one chunk gives it as it is; others are joined as they come,
-        so that the rows are never in memory twice."""
-        joined = _Joined()
+        so that the rows are never in memory twice.
+
+        As soon as they turn out to take more than `limit` bytes, they are let go and TooLargeError is raised.
+        """
+        joined = _Joined(limit)
         batches = (joined.note(chunk) for chunk in self.chunks(self.stride))
         first = next(batches, None)
         if first is None:
@@ -130,7 +158,8 @@ class Source:
 class _Joined:
     """What stands beside the batches of several chunks, joined while they pass: y, weights, lines and files."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None) -> None:
+        self.left = limit
         self.first: Chunk | None = None
         self.arrays: dict[str, Growing] = {}
         self.files: list[tuple[int, str | None]] = []
@@ -138,6 +167,10 @@ class _Joined:
 
     def note(self, chunk: Chunk) -> Batch:
         """Remember what belongs to this chunk, and hand on its batch."""
+        if self.left is not None:
+            self.left -= chunk.nbytes
+            if self.left < 0:
+                raise TooLargeError
         if self.first is None:
             self.first = chunk
             beside = {"y": chunk.y, "weight": chunk.weight, "lines": chunk.lines}
@@ -161,6 +194,12 @@ class _Joined:
         files = tuple(self.files) if len(self.files) > 1 else None
         path = self.first.path if files is None else None
         return Chunk(batch, y, weight, self.first.first_row, path, lines, files)
+
+
+def batch_bytes(batch: Batch) -> int:
+    """Bytes of the rows of a batch, whatever larger arrays they are part of."""
+    offsets = 0 if isinstance(batch, DenseRows) or getattr(batch, "width", None) else 8 * (len(batch) + 1)
+    return int(batch.row_bytes().sum()) + offsets
 
 
 def require_alike(first: Chunk, chunk: Chunk) -> None:

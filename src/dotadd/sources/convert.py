@@ -1,15 +1,19 @@
-"""convert: any source as an Arrow IPC file with LZ4, or as Parquet, that reads back without parsing.
+"""convert: any source as an Arrow IPC file, or as Parquet, that reads back without parsing.
 
 The columns are `x`, `label` and `weight` (where there are any). Windows of a genome are called `sequence`, not `x`, and
 have their coordinates beside them. DNA of one length takes two bits a letter. How the examples are written is settled
 by the first chunk; where a later one does not fit (a value other than 1, an index beyond 32 bits, a letter other than
-ACGT), the work starts again with a wider form.
+ACGT), the work starts again with a wider form. An Arrow file is compressed with LZ4 if that makes its first record
+batch smaller by a tenth: dense numbers and packed DNA are not, and reading them costs no decompression.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +22,17 @@ from dotadd._version import __version__
 from dotadd.atomic import replacing
 from dotadd.batch import Batch, SparseRows, Strings
 from dotadd.errors import DataError
-from dotadd.sources.base import Chunk, Source, require_alike
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, require_alike
 from dotadd.sources.dna import fixed_width, pack
 from dotadd.sources.located import Located
-from dotadd.sources.table import EXAMPLES, LENGTH, PACKED
+from dotadd.sources.table import COLUMNS, EXAMPLES, LENGTH, LINES, PACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")  # how the names of Parquet files end
+BATCH_BYTES = 4 << 20  # of examples in a record batch of Arrow: one is read at a time, and smaller ones read slowly
+SYNC_BYTES = 64 << 20  # so much is written before it has to be on disk, so that the end does not wait for all of it
 
 
 @dataclass(frozen=True)
@@ -40,22 +46,24 @@ class Converted:
 
 @dataclass(frozen=True)
 class _Form:
-    """How examples are written. `dna` is the length of the strings where two bits a letter do."""
+    """How examples are written. `dna` is the length of the strings where two bits a letter do, `exact` that small
+    letters need more."""
 
     binary: bool = False
     index: type = np.int32
     value: type = np.float32
     dna: int | None = None
+    exact: bool = False
 
     @classmethod
-    def of(cls, batch: Batch, dna: bool | None) -> _Form:
+    def of(cls, batch: Batch, dna: bool | None, exact: bool = False) -> _Form:
         if isinstance(batch, SparseRows):
             value = np.float32 if batch.values is None else batch.values.dtype.type
             return cls(binary=batch.values is None, index=batch.indices.dtype.type, value=value)
         if isinstance(batch, Strings) and dna is not False:
             width = fixed_width(batch)
-            if width is not None and pack(batch, width) is not None:
-                return cls(dna=width)
+            if width is not None and pack(batch, width, capitals=exact) is not None:
+                return cls(dna=width, exact=exact)
         if dna:
             raise DataError("cannot be packed: the strings are not ACGT of one length; leave dna=True (--pack) out")
         return cls()
@@ -80,52 +88,81 @@ class _DoesNotFit(Exception):
 
 
 def convert(
-    source: Source, path: str | os.PathLike[str], *, dna: bool | None = None, parquet: bool | None = None
+    source: Source,
+    path: str | os.PathLike[str],
+    *,
+    dna: bool | None = None,
+    parquet: bool | None = None,
+    exact: bool = False,
+    about: Mapping[str, str] | None = None,
 ) -> Converted:
     """Write all examples of the source to `path`: Parquet if it ends in .parquet or .pq, else Arrow IPC.
 
     `parquet` says so where the name does not.
 
     The file appears whole or not at all. With `dna` None, strings that are ACGT of one length throughout are packed
-    into two bits a letter (and come back in capitals); True insists on it, False never does.
+    into two bits a letter (and come back in capitals); True insists on it, False never does. With `exact`, small
+    letters are not packed, and it is noted on which line of its text each example stood. `about` is more to write into
+    the metadata of the schema.
     """
     form: _Form | None = None
     if parquet is None:
         parquet = os.fspath(path).endswith(PARQUET)
     while True:
         try:
-            return _write(source, os.fspath(path), form, dna, parquet)
+            return _write(source, os.fspath(path), form, dna, parquet, exact, about or {})
         except _DoesNotFit as wider:
             form = wider.form
 
 
-def _write(source: Source, path: str, form: _Form | None, dna: bool | None, parquet: bool) -> Converted:
+def _write(
+    source: Source,
+    path: str,
+    form: _Form | None,
+    dna: bool | None,
+    parquet: bool,
+    exact: bool,
+    about: Mapping[str, str],
+) -> Converted:
     rows, n_features = 0, 0
     first: Chunk | None = None
     writer: _Writer | None = None
+    size = CHUNK_BYTES if parquet else BATCH_BYTES
     with replacing(path) as temporary:
         try:
-            for chunk in source.chunks():
+            for chunk in source.chunks(size):
+                chunk = chunk if exact else replace(chunk, lines=None)
                 if first is None:
                     first = chunk
-                    form = form or _Form.of(chunk.batch, dna)
-                    writer = _Writer(str(temporary), parquet, _schema(chunk, form))
+                    form = form or _Form.of(chunk.batch, dna, exact)
+                    names = {} if source.columns is None else {COLUMNS.decode(): json.dumps(source.columns)}
+                    writer = _Writer(str(temporary), parquet, _schema(chunk, form, {**names, **about}))
                 assert form is not None
                 assert writer is not None
                 require_alike(first, chunk)
-                writer.write(_columns(chunk, form, dna))
+                for part in _parts(chunk, size):
+                    writer.write(_columns(part, form, dna))
                 rows += len(chunk)
                 n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
             if writer is not None:
-                writer.finish({"rows": str(rows), "n_features": str(n_features)})
+                skipped = {"skipped": str(source.skipped.count), "first": source.skipped.first or ""}
+                writer.finish({"rows": str(rows), "n_features": str(n_features), **skipped})
         finally:
             if writer is not None:
                 writer.close()
-        size = os.path.getsize(temporary)
-    return Converted(rows, size, source.skipped.count)
+        written = os.path.getsize(temporary)
+    return Converted(rows, written, source.skipped.count)
 
 
-def _schema(chunk: Chunk, form: _Form) -> pa.Schema:
+def _parts(chunk: Chunk, nbytes: int) -> Iterator[Chunk]:
+    """The chunk in equal parts of at most about so many bytes."""
+    count = -(-batch_bytes(chunk.batch) // nbytes)
+    bounds = np.linspace(0, len(chunk), max(1, min(count, len(chunk))) + 1, dtype=np.int64).tolist()
+    for first, stop in pairwise(bounds):
+        yield chunk if stop - first == len(chunk) else chunk.slice(first, stop)
+
+
+def _schema(chunk: Chunk, form: _Form, about: Mapping[str, str]) -> pa.Schema:
     import pyarrow as pa
 
     x = _examples(chunk.batch.slice(0, 1), form)
@@ -137,10 +174,14 @@ def _schema(chunk: Chunk, form: _Form) -> pa.Schema:
         fields.append(pa.field("label", _label_type(chunk.y), nullable=False))
     if chunk.weight is not None:
         fields.append(pa.field("weight", pa.float64(), nullable=False))
+    if chunk.lines is not None:
+        fields.append(pa.field("line", pa.int64(), nullable=False))
+        about = {LINES.decode(): "line", **about}
     if isinstance(chunk, Located):
         at = chunk.coordinates.to_arrow()
         fields.extend(pa.field(name, values.type, nullable=False) for name, values in at.items())
-    return pa.schema(fields, metadata={"dotadd": __version__, "kind": chunk.batch.kind, EXAMPLES: column})
+    own = {"dotadd": __version__, "kind": chunk.batch.kind, EXAMPLES.decode(): column}
+    return pa.schema(fields, metadata={**own, **about})
 
 
 def _label_type(y: np.ndarray) -> pa.DataType:
@@ -164,6 +205,8 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
         columns.append(pa.array(labels, _label_type(chunk.y)))
     if chunk.weight is not None:
         columns.append(pa.array(chunk.weight, pa.float64()))
+    if chunk.lines is not None:
+        columns.append(pa.array(chunk.lines, pa.int64()))
     if isinstance(chunk, Located):
         columns.extend(chunk.coordinates.to_arrow().values())
     return columns
@@ -184,7 +227,7 @@ def _examples(batch: Batch, form: _Form) -> pa.Array | None:
         indices: np.ndarray = batch.indices.astype(form.index, copy=False)
         return SparseRows(offsets, indices, values, batch.n_features).to_arrow()
     if isinstance(batch, Strings) and form.dna is not None:
-        packed = pack(batch, form.dna)
+        packed = pack(batch, form.dna, capitals=form.exact)
         if packed is None:
             return None
         return Strings(packed.reshape(-1), width=packed.shape[1]).to_arrow()
@@ -198,24 +241,36 @@ class _Writer:
 
     def __init__(self, path: str, parquet: bool, schema: pa.Schema) -> None:
         import pyarrow as pa
-        import pyarrow.ipc
-        import pyarrow.parquet as pq
 
         self.schema, self.parquet = schema, parquet
-        self._writer: Any
-        if parquet:
-            self._writer = pq.ParquetWriter(path, schema)
-        else:
-            # Names of sequences are met as they come, so the dictionary of the column grows.
-            options = pa.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
-            self._writer = pa.ipc.new_file(path, schema, options=options)
+        self._file = pa.OSFile(path, "wb")
+        self._synced, self._regular = 0, os.path.isfile(path)  # a pipe has no place and no disk
+        self._writer: Any = None  # opened with the first batch
 
     def write(self, columns: list[pa.Array]) -> None:
         import pyarrow as pa
 
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        if self._writer is None:
+            self._writer = self._open(batch)
         self._writer.write_batch(batch)
         self._empty = batch.slice(0, 0)
+        written = self._file.tell() if self._regular else 0
+        if written - self._synced > SYNC_BYTES:
+            self._synced = written
+            os.fsync(self._file.fileno())
+
+    def _open(self, first: pa.RecordBatch) -> Any:
+        import pyarrow as pa
+        import pyarrow.ipc
+        import pyarrow.parquet as pq
+
+        if self.parquet:
+            return pq.ParquetWriter(self._file, self.schema)
+        # Names of sequences are met as they come, so the dictionary of the column grows.
+        compression = "lz4" if _size(first, "lz4") < 0.9 * _size(first, None) else None
+        options = pa.ipc.IpcWriteOptions(compression=compression, emit_dictionary_deltas=True)
+        return pa.ipc.new_file(self._file, self.schema, options=options)
 
     def finish(self, metadata: dict[str, str]) -> None:
         if self.parquet:
@@ -224,4 +279,17 @@ class _Writer:
             self._writer.write_batch(self._empty, custom_metadata=metadata)
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+        self._file.close()
+
+
+def _size(batch: pa.RecordBatch, compression: str | None) -> int:
+    """Bytes that a record batch takes on disk."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    sink = pa.MockOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as stream:
+        stream.write_batch(batch)
+    return sink.size()

@@ -11,6 +11,7 @@ _CODES = np.full(256, 255, np.uint8)
 for _code, _letters in enumerate((b"Aa", b"Cc", b"Gg", b"Tt")):
     for _letter in _letters:
         _CODES[_letter] = _code
+_CAPITALS = np.where(np.arange(256) < ord("a"), _CODES, 255).astype(np.uint8)
 _LETTERS = np.uint32(int.from_bytes(b"ACGT", "little"))
 
 
@@ -22,13 +23,17 @@ def fixed_width(strings: Strings) -> int | None:
     return int(lengths[0]) if len(lengths) and lengths[0] > 0 and (lengths == lengths[0]).all() else None
 
 
-def pack(strings: Strings, width: int) -> np.ndarray | None:
-    """An array of shape (rows, bytes a row), or None if some string has another length or another letter than ACGT."""
+def pack(strings: Strings, width: int, *, capitals: bool = False) -> np.ndarray | None:
+    """An array of shape (rows, bytes a row), or None if some string has another length or another letter than ACGT.
+
+    With `capitals`, small letters are others.
+    """
     if fixed_width(strings) != width:
         return None
     first = 0 if strings.offsets is None else int(strings.offsets[0])
     packed = np.zeros((len(strings), (width + 3) // 4), np.uint8)
-    sound = _pack(plain(strings.letters[first : first + len(strings) * width]), width, _CODES, packed)
+    codes = _CAPITALS if capitals else _CODES
+    sound = _pack(plain(strings.letters[first : first + len(strings) * width]), width, codes, packed)
     return packed if sound else None
 
 

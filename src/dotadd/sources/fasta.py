@@ -29,11 +29,14 @@ class FastaFile(FileSource):
     label: str | None = field(default=None, kw_only=True)
     labels: str | None = field(default=None, kw_only=True)
 
+    def files(self) -> list[str]:
+        return [self.path] if self.labels is None else [self.path, self.labels]
+
     def read(self, nbytes: int) -> Iterator[Chunk]:
         table = None if self.labels is None else _label_table(self.labels)
         reader = Labels()
         labelled: bool | None = None
-        for piece in pieces(self.path, nbytes, _after_last_record):
+        for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress):
             chunk, headers = self._parse(piece)
             if not len(chunk):
                 continue

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, require_alike
@@ -14,13 +15,22 @@ from dotadd.sources.sound import sound_rows
 
 @dataclass
 class FileSource(Source):
-    """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness."""
+    """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness.
+
+    `on_progress` is called now and then with the share of the pass that is done, where the file is text.
+    """
+
+    quick: ClassVar[bool] = False  # whether it takes no parsing
 
     path: str
+    on_progress: Callable[[float], None] | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @property
     def name(self) -> str:
         return self.path
+
+    def files(self) -> list[str]:
+        return [self.path]
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         """Chunks of about so many bytes, as they stand in the file."""
@@ -57,11 +67,14 @@ class ManyFiles(Source):
 
     @property
     def name(self) -> str:
-        return f"{self.parts[0].path} and {len(self.parts) - 1} more"
+        return f"{self.parts[0].name} and {len(self.parts) - 1} more"
 
     @property
     def stride(self) -> int:
         return self.parts[0].stride
+
+    def files(self) -> list[str]:
+        return [path for part in self.parts for path in part.files()]
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         self.skipped.clear()
@@ -91,8 +104,13 @@ class ManyFiles(Source):
             raise DataError(f"has the columns {part.columns}, and the first file has {self.columns}", part.path)
 
 
-def no_examples(source: Source) -> DataError:
+class NoExamplesError(DataError):
+    """A file turned out to be empty."""
+
+
+def no_examples(source: Source) -> NoExamplesError:
     """The complaint about a source that turned out to be empty."""
+    message = "has no examples"
     if source.skipped.count:
-        return DataError(f"has no example that can be read; the first complaint: {source.skipped.first}", source.name)
-    return DataError("has no examples", source.name)
+        message = f"has no example that can be read; the first complaint: {source.skipped.first}"
+    return NoExamplesError(message, source.name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -17,7 +16,7 @@ import numpy as np
 from dotadd._jit import kernel, plain
 from dotadd.batch import Growing
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.text import COMPRESSED, reading
+from dotadd.sources.text import decompressed, reading
 
 BUFFER = 4 << 20  # small enough for Ctrl-C while xz decompresses it
 NO_HEADER = "expected a header that begins with '>'; is this a FASTA file?"
@@ -90,7 +89,7 @@ class Genome:
                 sizes.append(os.path.getsize(path))
         whole, before = max(1, sum(sizes)), 0
         for path, size in zip(self.paths, sizes, strict=True):
-            with _decompressed(path) as (raw, file):
+            with decompressed(path) as (raw, file):
                 share = before / whole
                 for header, line, letters, last in _records(file, path):
                     name = (header.split() or [""])[0]
@@ -100,19 +99,6 @@ class Genome:
                     yield GenomeSequence(name, letters, (start, share)), path, line, last
                     del letters
             before += size
-
-
-@contextmanager
-def _decompressed(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The file as it lies on disk, whose position tells how far reading has come, and its decompressed bytes."""
-    with ExitStack() as stack:
-        with reading(path):
-            raw = stack.enter_context(open(path, "rb"))
-            magic = raw.read(6)
-            raw.seek(0)
-            opener = next((opener for start, opener in COMPRESSED.items() if magic.startswith(start)), None)
-            file = raw if opener is None else stack.enter_context(opener(raw, "rb"))  # type: ignore[operator]
-        yield raw, file
 
 
 def _records(file: IO[bytes], path: str) -> Iterator[tuple[str, int, np.ndarray, bool]]:

@@ -32,7 +32,7 @@ class JsonLinesFile(FileSource):
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         reader = _Reader(self)
-        for piece in pieces(self.path, nbytes):
+        for piece in pieces(self.path, nbytes, on_progress=self.on_progress):
             records = records_of(piece)
             if len(records):
                 yield reader.chunk(records)

@@ -51,6 +51,12 @@ class Located(Chunk):
 
     coordinates: Coordinates = field(kw_only=True)
 
+    def slice(self, first: int, stop: int) -> Located:
+        rest, at = super().slice(first, stop), self.coordinates
+        span = slice(first, stop)
+        coordinates = Coordinates(at.names, at.sequence[span], at.position[span], at.minus[span])
+        return Located(rest.batch, rest.y, rest.weight, rest.first_row, rest.path, coordinates=coordinates)
+
     def take(self, rows: np.ndarray) -> Located:
         rest = super().take(rows)
         return Located(

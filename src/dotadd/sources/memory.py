@@ -32,6 +32,9 @@ class MemorySource(Source):
     def name(self) -> str:
         return f"the {self.content.batch.kind} in memory"
 
+    def load(self, limit: int | None = None) -> Chunk:
+        return super().load()  # what is in memory already takes no more
+
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         if self._sound is None:
             if not len(self.content):
@@ -57,6 +60,9 @@ class Beside(Source):
     @property
     def stride(self) -> int:
         return self.source.stride
+
+    def files(self) -> list[str]:
+        return self.source.files()
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         rows = 0

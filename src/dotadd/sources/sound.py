@@ -6,7 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd._jit import kernel, plain
+from dotadd.batch import Batch, DenseRows, SparseRows, Strings
+from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 
 PIECE = 1 << 18  # so many values are looked at together, so that the masks stay in the cache
@@ -90,16 +92,31 @@ def not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def with_distinct(chunk: Chunk) -> Chunk:
-    """The chunk, its sparse rows marked as to whether no index occurs twice in a row (increasing indices show it)."""
+    """The chunk, its sparse rows marked as to whether no index occurs twice in a row (increasing indices show it).
+
+    Rows that would lie outside of their array are refused: kernels trust offsets.
+    """
     batch = chunk.batch
+    if isinstance(batch, Strings) and batch.offsets is not None:
+        _require_inside(batch.offsets, len(batch.letters), chunk.path)
     if not isinstance(batch, SparseRows):
         return chunk
-    rows = SparseRows(batch.offsets, batch.indices, batch.values, batch.n_features, distinct=_increasing(batch))
+    _require_inside(batch.offsets, len(batch.indices), chunk.path)
+    distinct = bool(_rows_increase(plain(batch.offsets), plain(batch.indices)))
+    rows = SparseRows(batch.offsets, batch.indices, batch.values, batch.n_features, distinct=distinct)
     return dataclasses.replace(chunk, batch=rows)
 
 
-def _increasing(batch: SparseRows) -> bool:
-    first, stop = int(batch.offsets[0]), int(batch.offsets[-1])
-    indices = batch.indices[first:stop]
-    falls = np.flatnonzero(indices[1:] <= indices[:-1]) + first + 1
-    return bool(np.isin(falls, batch.offsets).all())
+def _require_inside(offsets: np.ndarray, length: int, path: str | None) -> None:
+    if offsets[0] < 0 or offsets[-1] > length or (offsets[1:] < offsets[:-1]).any():
+        raise DataError("has rows that lie outside of the data; it is damaged", path)
+
+
+@kernel
+def _rows_increase(offsets, indices):
+    """Whether each index is above the one before it in its row."""
+    falls = np.int64(0)
+    for row in range(np.uint64(len(offsets) - 1)):
+        for k in range(np.uint64(offsets[row]) + np.uint64(1), np.uint64(offsets[row + np.uint64(1)])):
+            falls += np.int64(indices[k] <= indices[k - np.uint64(1)])
+    return falls == 0

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA in two bits a letter
-EXAMPLES = b"column"  # metadata of a schema: the column of the examples in a file that `convert` wrote
+# Metadata of the schema of a file that `convert` wrote: the column of the examples, that of the lines on which they
+# stood in a text, and the names of the features.
+EXAMPLES, LINES, COLUMNS = b"column", b"lines", b"columns"
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -76,8 +78,14 @@ def chunk_of(
         raise error if isinstance(error, DataError) else DataError(str(error), path) from None
     weight = None
     if layout.weight is not None:
-        weight = np.asarray(table.column(layout.weight).to_numpy(zero_copy_only=False), np.float64)
+        weight = numbers(table.column(layout.weight)).astype(np.float64, copy=False)
     return Chunk(batch, y, weight, 0, path)
+
+
+def unpacked(field: pa.Field) -> int:
+    """How many times larger examples are in memory than on disk."""
+    metadata = field.metadata or {}
+    return max(1, int(metadata[LENGTH]) // field.type.byte_width) if PACKED in metadata else 1
 
 
 def _plain_columns(table: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
@@ -101,7 +109,7 @@ def _without_missing(
         if column.null_count:
             absent |= column.is_null().to_numpy(zero_copy_only=False)
         if name in (layout.label, layout.weight) and pa.types.is_floating(column.type):
-            absent |= ~np.isfinite(column.to_numpy(zero_copy_only=False))
+            absent |= ~np.isfinite(numbers(column))
         for row in np.flatnonzero(absent).tolist():
             missing.setdefault(row, name)
     if not missing:
@@ -116,7 +124,7 @@ def _without_missing(
 
 def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> Batch:
     if layout.dense:
-        return DenseRows(side_by_side([table.column(name).to_numpy(zero_copy_only=False) for name in layout.features]))
+        return DenseRows(side_by_side([numbers(table.column(name)) for name in layout.features]))
     (name,) = layout.features
     metadata = table.schema.field(name).metadata or {}
     batch = from_arrow(table.column(name), n_features=n_features)
@@ -146,15 +154,23 @@ def plainer(array: pa.Array) -> pa.Array:
     return array
 
 
+def numbers(array: pa.Array) -> np.ndarray:
+    """An array of numbers. Where there is pandas, `to_numpy` imports it: half a second and 50 MB."""
+    import pyarrow as pa
+
+    whole = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    return np.from_dlpack(array) if whole and not array.null_count else array.to_numpy(zero_copy_only=False)
+
+
 def labels_of(array: pa.Array) -> np.ndarray:
     """A label column as int64 or float64 where it holds numbers, else as text."""
     import pyarrow as pa
 
     array = plainer(array)
     if pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
-        return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return numbers(array).astype(np.int64, copy=False)
     if pa.types.is_floating(array.type):
-        return array.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+        return numbers(array).astype(np.float64, copy=False)
     if is_text(array.type):
         return np.array(array.to_pylist(), np.str_)
     raise DataError(f"labels of type {array.type} cannot be used; give numbers or text")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -32,13 +33,18 @@ class Piece(NamedTuple):
         return np.frombuffer(self.buffer, np.uint8, self.stop)
 
 
-def open_bytes(path: str) -> IO[bytes]:
-    """The bytes of a file, decompressed if it is gzip, bzip2 or xz (seen by its first bytes, whatever its name)."""
-    with reading(path):
-        with open(path, "rb") as file:
-            magic = file.read(6)
-        decompress = next((opener for start, opener in COMPRESSED.items() if magic.startswith(start)), open)
-        return decompress(path, "rb")  # type: ignore[operator, no-any-return]
+@contextmanager
+def decompressed(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The file as it lies on disk, whose position tells how far reading has come, and its bytes: decompressed if it is
+    gzip, bzip2 or xz (seen by its first bytes, whatever its name)."""
+    with ExitStack() as stack:
+        with reading(path):
+            raw = stack.enter_context(open(path, "rb"))
+            magic = raw.read(6)
+            raw.seek(0)
+            opener = next((opener for start, opener in COMPRESSED.items() if magic.startswith(start)), None)
+            file = raw if opener is None else stack.enter_context(opener(raw, "rb"))  # type: ignore[operator]
+        yield raw, file
 
 
 @contextmanager
@@ -63,10 +69,19 @@ def after_last_line(text: bytearray, stop: int) -> int:
     return text.rfind(b"\n", 0, stop) + 1
 
 
-def pieces(path: str, nbytes: int, cut: Callable[[bytearray, int], int] = after_last_line) -> Iterator[Piece]:
-    """The file in pieces of about so many bytes, each ending where `cut(buffer, have)` says; 0 means: read on."""
+def pieces(
+    path: str,
+    nbytes: int,
+    cut: Callable[[bytearray, int], int] = after_last_line,
+    on_progress: Callable[[float], None] | None = None,
+) -> Iterator[Piece]:
+    """The file in pieces of about so many bytes, each ending where `cut(buffer, have)` says; 0 means: read on.
+
+    `on_progress` is told with each piece what share of the file is done.
+    """
     buffer, have, line = bytearray(max(nbytes, 1) + 1), 0, 1
-    with open_bytes(path) as file:
+    with decompressed(path) as (raw, file):
+        size = max(1, os.fstat(raw.fileno()).st_size)
         ended = False
         while not ended:
             have, ended = _fill(file, path, buffer, have)
@@ -80,6 +95,8 @@ def pieces(path: str, nbytes: int, cut: Callable[[bytearray, int], int] = after_
                 stop = have = stop + 1
             piece = Piece(buffer, stop, line)
             yield piece
+            if on_progress is not None:
+                on_progress(min(1.0, raw.tell() / size))
             line += count_lines(piece.letters)
             buffer[: have - stop] = buffer[stop:have]
             have -= stop
@@ -104,5 +121,5 @@ def count_lines(letters: np.ndarray) -> int:
 
 def first_lines(path: str, nbytes: int = 1 << 16) -> bytes:
     """The beginning of a file, decompressed."""
-    with open_bytes(path) as file, reading(path):
+    with decompressed(path) as (_, file), reading(path):
         return file.read(nbytes)

@@ -100,6 +100,9 @@ class Windows(Source):
     def name(self) -> str:
         return self.genome.name
 
+    def files(self) -> list[str]:
+        return self.genome.paths + ([] if self.gff is None else [os.path.expanduser(os.fspath(self.gff))])
+
     @cached_property
     def annotation(self) -> Annotation | None:
         """The introns, read once."""

@@ -1,0 +1,58 @@
+"""Reading ahead: the next item of an iterator is brought by a thread of its own while the caller has this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any, Generic, Self, TypeVar
+
+Item = TypeVar("Item")
+
+_END = object()
+
+
+class ReadAhead(Generic[Item]):
+    """The items of an iterator, one of them ahead; with `ahead` false each is brought when it is asked for.
+
+    It is a context: whatever ends it, nothing is being read afterwards, and the iterator is closed.
+    """
+
+    def __init__(self, items: Iterator[Item], *, ahead: bool = True) -> None:
+        self._items = items
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="dotadd-reader") if ahead else None
+        self._coming: Future[Any] | None = None
+        self._ask()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        if hasattr(self._items, "close"):
+            self._items.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        item = next(self._items, _END) if self._coming is None else self._coming.result()
+        if item is _END:
+            raise StopIteration
+        self._ask()
+        return item  # type: ignore[return-value]
+
+    def wait(self, seconds: float = 0.0) -> bool:
+        """Whether the next item is there, after at most so many seconds."""
+        if self._coming is None:
+            return True
+        try:
+            self._coming.exception(seconds)
+        except NotYet:
+            return False
+        return True
+
+    def _ask(self) -> None:
+        if self._pool is not None:
+            self._coming = self._pool.submit(next, self._items, _END)  # type: ignore[call-overload]

@@ -1,0 +1,75 @@
+"""Checkpoint: what a long training run has so far, in a file from which it goes on after the power went.
+
+The file is NumPy's own archive of arrays, read without executing anything. It appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dotadd.atomic import replacing
+from dotadd.errors import DotaddError
+
+RECORD = "record"
+SHARE = 10  # times as long as writing took, training goes on before the next checkpoint
+
+
+@dataclass
+class Checkpoint:
+    """A file that is written every so many seconds. `problem` says what is being solved: another is not resumed."""
+
+    path: str
+    every: float = 60.0
+    problem: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._next = perf_counter() + self.every
+
+    @property
+    def due(self) -> bool:
+        return perf_counter() >= self._next
+
+    def save(self, arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> None:
+        """Write the state of training."""
+        began = perf_counter()
+        text = json.dumps({"problem": dict(self.problem), "state": dict(record)}).encode()
+        try:
+            with replacing(self.path) as temporary, open(temporary, "wb") as file:
+                np.savez(file, **{RECORD: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]
+        except OSError as error:
+            kept = "; the one before it is as it was" if os.path.exists(self.path) else ""
+            raise DotaddError(
+                f"{self.path}: the checkpoint cannot be written: {error.strerror or error}{kept}"
+            ) from None
+        now = perf_counter()
+        self._next = now + max(self.every, SHARE * (now - began))
+
+    def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays and the record of the latest checkpoint."""
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            found = json.loads(arrays.pop(RECORD).tobytes())
+            problem, state = found["problem"], found["state"]
+        except FileNotFoundError:
+            raise DotaddError(
+                f"{self.path}: there is no checkpoint to resume from; leave out resume (--resume)"
+            ) from None
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise DotaddError(f"{self.path}: is no checkpoint of dotadd, or damaged: {error}") from None
+        now = json.loads(json.dumps(dict(self.problem)))
+        for name in now.keys() | problem.keys():
+            if now.get(name) != problem.get(name):
+                raise DotaddError(
+                    f"{self.path}: is a checkpoint of another problem: {name} was {problem.get(name)}, "
+                    f"and is {now.get(name)}; leave out resume (--resume) to begin anew"
+                )
+        return arrays, state

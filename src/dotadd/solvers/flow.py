@@ -1,0 +1,95 @@
+"""Flow: a problem whose examples pass by, read again and again, because they do not fit in memory.
+
+Labels and costs travel with their examples; what is kept for every row is its dual variables alone.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dotadd.batch import Batch
+from dotadd.errors import DataError
+from dotadd.expand import Expansion
+from dotadd.features.base import FeatureMap
+from dotadd.losses import Loss
+from dotadd.solvers.problem import Intercept, Problem, aligned_zeros
+
+PIECES = 10  # that the memory would hold: some are being read, decoded and worked on while the rest is kept
+LARGEST, SMALLEST = 8 << 20, 1 << 18  # bytes of a piece: more are not read faster, fewer are not worth a turn
+
+
+def piece_bytes(memory: int) -> int:
+    """How large pieces should be."""
+    return max(1, min(max(memory // PIECES, SMALLEST), LARGEST, memory // 4))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some consecutive examples: raw rows, the number of the first one, the signs of each binary problem, the costs."""
+
+    batch: Batch
+    first_row: int
+    signs: list[np.ndarray]
+    cost: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """phi over so many rows, which `read` brings in pieces of at most about so many bytes, from the first row on.
+
+    `memory` is what examples may take in bytes: those that are kept, and those that are being read.
+    """
+
+    phi: FeatureMap
+    read: Callable[[int], Iterator[Piece]]
+    rows: int
+    problems: int
+    memory: int
+    loss: Loss = Loss.HINGE
+    intercept: Intercept = Intercept.REGULARIZED
+    dtype: type = np.float32
+    threads: int = 1
+
+    def zeros(self) -> np.ndarray:
+        """A w of zeros."""
+        return aligned_zeros(self.phi, self.dtype)
+
+    def dual_variables(self) -> np.ndarray:
+        """Zeros for all rows; in a file where they would take more than the memory for examples."""
+        if 8 * self.rows <= self.memory:
+            return np.zeros(self.rows)
+        with tempfile.TemporaryFile() as file:
+            return np.asarray(np.memmap(file, np.float64, "w+", shape=(self.rows,)))
+
+    def pieces(self, nbytes: int | None = None, *, after: int = 0) -> Generator[Piece, None, None]:
+        """The pieces of one reading, but for empty ones and those before row `after`.
+
+        A reading that brings another number of rows than told is refused.
+        """
+        seen = 0
+        for piece in self.read(piece_bytes(self.memory) if nbytes is None else nbytes):
+            seen += len(piece)
+            if seen > self.rows:
+                raise self._changed("more")
+            if len(piece) and piece.first_row >= after:
+                yield piece
+            del piece  # or it would stay in memory while the next one is read
+        if seen < self.rows:
+            raise self._changed(f"only {seen}")
+
+    def _changed(self, brings: str) -> DataError:
+        return DataError(
+            f"the data had {self.rows} rows, and now brings {brings}: leave it as it is while training runs"
+        )
+
+    def problem(self, piece: Piece) -> Problem:
+        """The problem that these examples alone would be."""
+        examples = Expansion(self.phi, piece.batch, dtype=self.dtype, threads=self.threads)
+        return Problem(examples, piece.signs, piece.cost, self.loss, self.intercept)

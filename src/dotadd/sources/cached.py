@@ -1,0 +1,232 @@
+"""as_arrow: a source that is quick to read again and again, because text has been converted to Arrow files beside it.
+
+Such a copy holds the rows that could be read, and the line of each in its text, so that complaints are the same. It
+is used again as long as the text and the options it is read with are those that it was made of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dotadd import memory
+from dotadd.atomic import replacing, require_writable
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources.arrow import ArrowFile
+from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Skipped, Source
+from dotadd.sources.convert import convert
+from dotadd.sources.files import FileSource, ManyFiles, NoExamplesError
+from dotadd.sources.identity import Identity, identity
+from dotadd.sources.kept import Kept
+from dotadd.sources.memory import Beside
+from dotadd.sources.windows import Windows
+
+VERSION = 1  # of what a copy holds
+ABANDONED = 3600.0  # seconds after which a file that is being written no longer is
+ABOUT = "dotadd.cache"  # metadata of its schema: version and identity, as JSON
+
+Announce = Callable[[str], None]
+OnProgress = Callable[[float], None]
+
+
+def as_arrow(
+    source: Source, *, announce: Announce = lambda line: None, on_progress: OnProgress = lambda share: None
+) -> tuple[Source, list[Path]]:
+    """The same examples from a source that is quick to read, in bounded memory; and the copies that it reads.
+
+    Arrow, Parquet and NumPy files, and what is in memory, stay what they are. `announce` is told in a line what is
+    converted, and where to; `on_progress` how much of it is done, from 0 to 1. `remove` removes the copies.
+    """
+    if isinstance(source, Beside):
+        inner, copies = as_arrow(source.source, announce=announce, on_progress=on_progress)
+        return dataclasses.replace(source, source=inner, skipped=inner.skipped), copies
+    if isinstance(source, Kept):
+        inner, copies = as_arrow(source.source, announce=announce, on_progress=on_progress)
+        source.read_from(inner)
+        return source, copies
+    parts = source.parts if isinstance(source, ManyFiles) else [source]
+    wanted = [_Copy(part) for part in parts if isinstance(part, Windows) or _is_text(part)]
+    usable = [copy for copy in wanted if copy.stale is None]
+    if usable:
+        announce(f"reading {_listed(usable, 'path')} in place of {_listed(usable, 'original')}")
+    _make([copy for copy in wanted if copy.stale is not None], announce, on_progress)
+    made = {id(copy.source): copy.opened() for copy in wanted}
+    fast: list[Any] = [made.get(id(part)) or _bounded(part) for part in parts]
+    copies = [copy.path for copy in wanted if made[id(copy.source)] is not None]
+    return dataclasses.replace(source, parts=fast) if isinstance(source, ManyFiles) else fast[0], copies
+
+
+def remove(copies: Iterable[Path]) -> None:
+    """Remove copies; one that is not there is no harm."""
+    for path in copies:
+        path.unlink(missing_ok=True)
+
+
+def _is_text(source: Source) -> bool:
+    return isinstance(source, FileSource) and not source.quick
+
+
+def _bounded(source: Source) -> Source:
+    return dataclasses.replace(source, bounded=True) if isinstance(source, ArrowFile) else source
+
+
+@dataclass
+class CachedFile(ArrowFile):
+    """The Arrow copy of a text. Of rows that were left out, and where rows stood, it tells what the text would."""
+
+    original: str = field(kw_only=True)
+    left_out: Skipped = field(kw_only=True)
+    stands_for: Identity = field(kw_only=True)
+
+    @property
+    def name(self) -> str:
+        return self.original
+
+    def read(self, nbytes: int) -> Iterator[Chunk]:
+        self.skipped.merge(self.left_out)
+        for chunk in super().read(nbytes):
+            yield dataclasses.replace(chunk, path=self.original)
+
+
+class _Copy:
+    """The copy of one source: whether it is there, and why it cannot be used."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.original = source, source.files()[0]
+        kind = ".windows" if isinstance(source, Windows) else ""  # the same FASTA may also be read as examples
+        self.path = Path(f"{self.original}{kind}{CACHE}")
+        self.identity = identity(source)
+        self.left_out = Skipped()
+        self.stale: str | None = self._look()
+
+    @property
+    def size(self) -> int:
+        return sum(os.path.getsize(path) for path in self.source.files())
+
+    def _look(self) -> str | None:
+        """Why the copy has to be written, None if it need not be; "" where there is none yet."""
+        import pyarrow as pa
+        import pyarrow.ipc
+
+        if not self.path.exists():
+            return ""
+        try:
+            with pa.OSFile(str(self.path)) as file, pa.ipc.open_file(file) as reader:
+                about = json.loads((reader.schema.metadata or {})[ABOUT.encode()])
+                end = reader.get_batch_with_custom_metadata(reader.num_record_batches - 1)[1]
+                self.left_out = Skipped(int(end[b"skipped"]), end[b"first"].decode() or None)
+        except (OSError, pa.ArrowException, ValueError, LookupError, TypeError):
+            return "the one that is there is damaged"
+        if about.get("version") != VERSION:
+            return "the one that is there is of another version"
+        if about.get("content") != self.identity.content:
+            return f"{self.original} has changed"
+        return None if about.get("options") == self.identity.options else "other options were given then"
+
+    def write(self, on_progress: OnProgress) -> None:
+        """Convert the source. A text without examples has no copy."""
+        self._sweep()
+        about = json.dumps({"version": VERSION, **self.identity._asdict()})
+        try:
+            with self._writing(), replacing(self.path) as temporary, _telling(self.source, on_progress):
+                convert(_Examples(self.source), temporary, parquet=False, exact=True, about={ABOUT: about})
+                if identity(self.source) != self.identity:
+                    raise DataError("has changed while it was read; leave it as it is", self.original)
+        except NoExamplesError:
+            self.path.unlink(missing_ok=True)
+            return
+        self.stale = self._look()
+
+    def _sweep(self) -> None:
+        """Remove what a conversion that was killed has left behind."""
+        for path in self.path.parent.glob(f"*.{glob.escape(self.path.name)}.*.tmp"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > ABANDONED:
+                    path.unlink()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            require_writable(self.path)
+            yield
+        except OSError as error:  # what is wrong with the text itself is a DataError
+            command = "windows" if isinstance(self.source, Windows) else "convert"
+            raise DotaddError(
+                f"{self.path}: cannot be written ({error.strerror or error}). Text that does not fit in memory is read "
+                f"from an Arrow copy: write one where there is room with `dotadd {command}`, and use that"
+            ) from None
+
+    def opened(self) -> CachedFile | None:
+        """The source that reads the copy, None if there is none."""
+        if self.stale is not None:
+            return None
+        return CachedFile(
+            str(self.path),
+            format="arrow",
+            bounded=True,
+            on_bad_row=self.source.on_bad_row,
+            skipped=self.source.skipped,
+            original=self.original,
+            left_out=self.left_out,
+            stands_for=self.identity,
+        )
+
+
+@dataclass
+class _Examples(Source):
+    """The chunks of a source as plain examples: coordinates are left out."""
+
+    source: Source
+
+    def __post_init__(self) -> None:
+        self.skipped = self.source.skipped
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        for chunk in self.source.chunks(nbytes):
+            self.columns = self.source.columns
+            yield Chunk(chunk.batch, chunk.y, chunk.weight, chunk.first_row, chunk.path, chunk.lines)
+
+
+def _make(copies: list[_Copy], announce: Announce, on_progress: OnProgress) -> None:
+    """Write these copies, and announce it in one line."""
+    if not copies:
+        return
+    sizes = [copy.size for copy in copies]
+    whole = sum(sizes)
+    why = f" ({copies[0].stale})" if copies[0].stale else ""
+    announce(
+        f"converting {_listed(copies, 'original')}, {memory.words(whole)}, to {_listed(copies, 'path')}{why}; "
+        "that is read instead, now and later, as long as the text stays as it is"
+    )
+    done = 0
+    for copy, size in zip(copies, sizes, strict=True):
+
+        def tell(share: float, done: int = done, size: int = size) -> None:
+            on_progress((done + share * size) / max(1, whole))
+
+        copy.write(tell)
+        done += size
+
+
+def _listed(copies: list[_Copy], name: str) -> str:
+    more = f" and {len(copies) - 1} more" if len(copies) > 1 else ""
+    return f"{getattr(copies[0], name)}{more}"
+
+
+@contextmanager
+def _telling(source: Source, on_progress: OnProgress) -> Iterator[None]:
+    """While this lasts, the source tells how much of it has been read."""
+    assert isinstance(source, FileSource | Windows)
+    told, source.on_progress = source.on_progress, on_progress
+    try:
+        yield
+    finally:
+        source.on_progress = told

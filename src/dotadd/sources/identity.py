@@ -1,0 +1,124 @@
+"""Which data a source holds: marks that differ when the data does, and a watch over files while they are read.
+
+Files are known by size, time of change, and their first and last bytes; arrays in memory by their shape and a sample of
+their values. What else decides about the examples are the options that they are read with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dotadd.batch import Batch
+from dotadd.errors import DataError
+from dotadd.sources.base import Chunk, Source
+from dotadd.sources.text import reading
+
+ENDS = 1 << 16  # bytes that are looked at where a file begins and where it ends
+WHOLE, PIECES = 1 << 24, 256  # larger arrays are looked at in so many pieces
+_NOT_OPTIONS = {"path", "fasta", "gff", "labels", "skipped", "columns"}  # files are marked apart; the rest is found out
+
+
+class Identity(NamedTuple):
+    """A mark for the content of a source, and one for the options it is read with."""
+
+    content: str
+    options: str
+
+
+def fingerprint(source: Source) -> str:
+    """A short text that stays the same as long as the source yields the same examples."""
+    return "-".join(identity(source))
+
+
+def identity(source: Source) -> Identity:
+    """The marks of a source. A copy in another format has those of the source it was made from."""
+    if isinstance(known := getattr(source, "stands_for", None), Identity):
+        return known
+    content, options = hashlib.blake2b(digest_size=12), hashlib.blake2b(digest_size=12)
+    options.update(type(source).__name__.encode())
+    inner: list[Source] = []
+    chunks: list[Chunk] = []
+    for name, value in _fields(source).items():
+        if isinstance(value, Source):
+            inner.append(value)
+        elif isinstance(value, list) and value and isinstance(value[0], Source):
+            inner += value
+        elif isinstance(value, Chunk):
+            chunks.append(value)
+        elif isinstance(value, np.ndarray):
+            content.update(_of_array(value))
+        else:
+            options.update(f"{name}={value!r};".encode())
+    for marks in map(identity, inner):
+        content.update(marks.content.encode())
+        options.update(marks.options.encode())
+    files = [] if inner else source.files()
+    if not (inner or files or chunks):  # a source of another making: what it begins with has to do
+        chunks.append(next(iter(source.chunks())))
+    for part in [*map(_of_file, files), *map(_of_chunk, chunks)]:
+        content.update(part)
+    return Identity(content.hexdigest(), options.hexdigest())
+
+
+def _fields(source: Source) -> dict[str, Any]:
+    """What a source was made with."""
+    if not dataclasses.is_dataclass(source):
+        return {}
+    fields = [field for field in dataclasses.fields(source) if field.compare and field.name not in _NOT_OPTIONS]
+    return {field.name: getattr(source, field.name) for field in fields}
+
+
+def _of_file(path: str) -> bytes:
+    with reading(path), open(path, "rb") as file:
+        stat = os.fstat(file.fileno())
+        first = file.read(ENDS)
+        file.seek(max(0, stat.st_size - ENDS))
+        return hashlib.blake2b(f"{stat.st_size} {stat.st_mtime_ns}".encode() + first + file.read(ENDS)).digest()
+
+
+def _of_chunk(chunk: Chunk) -> bytes:
+    batch: Batch = chunk.batch
+    found = [f"{batch.kind} {len(batch)}".encode()]
+    for name, value in vars(batch).items():
+        found.append(_of_array(value, WHOLE) if isinstance(value, np.ndarray) else f"{name}={value!r};".encode())
+    found += [b"-" if array is None else _of_array(array) for array in (chunk.y, chunk.weight)]
+    return b"".join(found)
+
+
+def _of_array(array: np.ndarray, most: int | None = None) -> bytes:
+    """A mark for an array. Of one that has more than `most` bytes, pieces from all over it are looked at."""
+    digest = hashlib.blake2b(f"{array.dtype.str} {array.shape}".encode())
+    if array.dtype.hasobject:
+        digest.update(repr(array.tolist()).encode())
+        return digest.digest()
+    flat = array.reshape(-1)
+    pieces = [flat]
+    if most is not None and array.nbytes > most:
+        step, length = len(flat) // PIECES, most // PIECES // array.itemsize
+        pieces = [flat[first : first + length] for first in range(0, len(flat), step)] + [flat[-length:]]
+    for piece in pieces:
+        digest.update(np.ascontiguousarray(piece).view(np.uint8).data)
+    return digest.digest()
+
+
+class Watched:
+    """The files of a source as they are now. `check` is cheap, and raises DataError when one of them has changed."""
+
+    def __init__(self, source: Source) -> None:
+        self._stamps = {path: _stamp(path) for path in source.files()}
+
+    def check(self) -> None:
+        for path, stamp in self._stamps.items():
+            if _stamp(path) != stamp:
+                raise DataError("has changed while it was read; leave it as it is until training has ended", path)
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    with reading(path):
+        found = os.stat(path)
+        return found.st_size, found.st_mtime_ns, found.st_ino

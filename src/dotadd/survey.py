@@ -1,0 +1,67 @@
+"""Survey: what has to be known of all the data before the first example is trained on, found by reading it once or
+twice, without keeping it; and the Flow of its examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dotadd.batch import Strings
+from dotadd.errors import DataError
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.model import usable_rows
+from dotadd.solvers.flow import Piece
+from dotadd.sources.base import Chunk, Source
+from dotadd.sources.identity import Watched
+from dotadd.targets import Tally, Targets
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A source that is too large to be loaded: its shape, the map for it, and the tally of its labels."""
+
+    source: Source
+    shape: Shape
+    phi: FeatureMap
+    tally: Tally
+    skips: bool
+    """Whether some rows are left out because phi cannot take them."""
+    watched: Watched
+
+    @classmethod
+    def of(cls, source: Source, resolve: Callable[[Chunk, Shape], FeatureMap], chunk_bytes: int) -> Survey:
+        """Read the source; resolve(a chunk, the shape of all) makes the map."""
+        watched = Watched(source)
+        tally, shape, widest = Tally(), None, None
+        for chunk in source.chunks(chunk_bytes):
+            tally.note(chunk)
+            mine = Shape.of(chunk.batch)
+            if widest is None or (mine.n_features or 0) > (Shape.of(widest.batch).n_features or 0):
+                widest = chunk.take(np.arange(min(1, len(chunk))))
+            shape = mine if shape is None else shape.joined(mine)
+        if shape is None or widest is None:
+            raise DataError("has no examples", source.name)
+        phi = resolve(widest, shape)
+        usable_rows(widest, phi, source)  # of vectors, the widest tells whether all are narrow enough
+        rows = tally.rows
+        if isinstance(widest.batch, Strings) or phi.learn(widest.batch) is not phi:
+            tally = Tally()
+            for chunk in source.chunks(chunk_bytes):
+                chunk = usable_rows(chunk, phi, source)
+                tally.note(chunk)
+                phi = phi.learn(chunk.batch)
+        return cls(source, shape, phi, tally, tally.rows < rows, watched)
+
+    def pieces(self, targets: Targets, nbytes: int) -> Iterator[Piece]:
+        """All examples in order, ready for a solver."""
+        self.watched.check()
+        first_row = 0
+        for chunk in self.source.chunks(nbytes):
+            if self.skips:
+                chunk = usable_rows(chunk, self.phi, self.source)
+            codes = targets.codes(chunk)
+            yield Piece(chunk.batch, first_row, targets.signs(codes), targets.cost(chunk, codes))
+            first_row += len(chunk)
+        self.watched.check()

@@ -1,0 +1,197 @@
+"""Budgets of memory: how they are written, what is free, and that reading stays within them however large files are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+from dotadd import memory
+from dotadd.errors import DotaddError
+from dotadd.sources import open as open_source
+from dotadd.sources.base import TooLargeError
+from dotadd.sources.convert import convert
+from dotadd.sources.kept import Few, Kept
+
+
+@pytest.mark.parametrize(
+    ("size", "nbytes"),
+    [
+        ("500MB", 500 * 10**6), ("2GB", 2 * 10**9), ("1.5 GiB", 3 << 29), (" 3 kib ", 3 << 10), ("0.5TB", 5 * 10**11),
+        ("7", 7), ("7 B", 7), ("12M", 12 * 10**6), (".5kB", 500), (64, 64), (np.int64(9), 9), (2e9, 2 * 10**9),
+    ],
+)  # fmt: skip
+def test_sizes_are_read_as_people_write_them(size, nbytes):
+    assert memory.parse_bytes(size) == nbytes
+
+
+@pytest.mark.parametrize(
+    "size", ["", "MB", "much", "0", "0MB", "-1GB", "1 PB", "1,5GB", "nan", "5 MBs", 0, -3, float("nan"), True, None, []]
+)
+def test_what_is_no_size_is_refused(size):
+    with pytest.raises(DotaddError, match="is no size of memory; write it like 500MB"):
+        memory.parse_bytes(size)
+
+
+def test_sizes_are_told_in_words():
+    told = [memory.words(n) for n in (0, 1, 999, 1000, 1549, 99_949, 999_600, 500e6, 1.25e9, 64 << 30, 3e15)]
+    expected = "0 bytes|1 bytes|999 bytes|1 kB|1.5 kB|100 kB|1 MB|500 MB|1.2 GB|69 GB|3000 TB"
+    assert told == expected.split("|")
+
+
+def system(folder: Path, free_kb: int | None, group: str, files: dict[str, str]) -> int:
+    """What is available where /proc and the control groups look like this."""
+    (folder / "proc/self").mkdir(parents=True)
+    if free_kb is not None:
+        (folder / "proc/meminfo").write_text(f"MemTotal: 999999 kB\nMemAvailable:   {free_kb} kB\n")
+    (folder / "proc/self/cgroup").write_text(group)
+    for name, text in files.items():
+        path = folder / "groups" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return memory.available(folder / "proc", folder / "groups")
+
+
+def test_what_is_free_is_bounded_by_the_machine_and_by_every_control_group(tmp_path):
+    limits = {"a/b/memory.max": "max\n", "a/memory.max": "9000\n", "a/memory.current": "5000\n"}
+    assert system(tmp_path / "1", 2, "0::/a/b\n", limits) == 2048
+    assert system(tmp_path / "2", 100, "0::/a/b\n", limits) == 4000
+    cached = {"a/memory.stat": "file 7\ninactive_file 3000\n"}
+    assert system(tmp_path / "3", 100, "0::/a/b\n", limits | cached) == 7000
+    assert system(tmp_path / "4", 100, "0::/a/b\n", limits | {"memory.max": "60", "memory.current": "80"}) == 0
+
+
+def test_older_control_groups_count_even_where_a_container_hides_their_path(tmp_path):
+    limits = {"memory/memory.limit_in_bytes": "9000", "memory/memory.usage_in_bytes": "1000"}
+    assert system(tmp_path / "1", 100, "4:cpu:/\n3:memory:/docker/ab\n", limits) == 8000
+    inner = {"memory/docker/ab/memory.limit_in_bytes": "500", "memory/docker/ab/memory.usage_in_bytes": "100"}
+    assert system(tmp_path / "2", 100, "4:cpu:/\n3:memory,x:/docker/ab\n", limits | inner) == 400
+
+
+def test_without_proc_something_is_free(tmp_path):
+    assert memory.available(tmp_path, tmp_path) > 0
+    assert memory.available() > 0
+
+
+SPARSE = sp.random_array((4000, 50), density=0.2, format="csr", rng=np.random.default_rng(0), dtype=np.float32)
+ROWS = {"sparse": SPARSE, "dense": SPARSE.toarray(), "strings": [f"{k:40d}" for k in range(4000)]}
+
+
+@pytest.mark.parametrize("kind", [*ROWS, "libsvm"])
+def test_rows_are_loaded_only_if_they_take_no_more_than_the_limit(tmp_path, kind):
+    path = tmp_path / "x.arrow"
+    if kind == "libsvm":
+        path = tmp_path / "x.svm"
+        path.write_text("1 3:1 5:0.5\n-1 3:2 7:0.25\n" * 5000)
+    else:
+        convert(open_source(ROWS[kind], np.arange(4000) % 2), path)
+    source = open_source(path)
+    whole = source.load()
+    beside = sum(array.nbytes for array in (whole.y, whole.lines) if array is not None)
+    size = whole.batch.nbytes + beside
+    slack = 8 * len(list(source.chunks(source.stride)))  # the offsets of each chunk begin anew
+    assert len(source.load(size + slack)) == len(whole)
+    for limit in (size - 1, size // 2, 1):
+        with pytest.raises(TooLargeError):
+            source.load(limit)
+    assert open_source(str(path) + "*").load(size + slack).y.tolist() == whole.y.tolist()
+
+
+def test_a_limit_counts_the_rows_of_a_chunk_and_not_the_array_they_lie_in(tmp_path):
+    table = pa.table({"x": open_source(SPARSE).load().batch.to_arrow()})
+    with pa.ipc.new_file(
+        str(tmp_path / "x.arrow"), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
+    ) as f:
+        f.write_table(table)
+
+    source = open_source(tmp_path / "x.arrow", column="x")
+    chunks = list(source.chunks(20000))
+    assert len(chunks) > 5
+    assert sum(chunk.nbytes for chunk in chunks) < 1.1 * source.load().batch.nbytes
+
+
+def test_what_is_in_memory_has_no_limit():
+    assert len(open_source(SPARSE).load(1)) == 4000
+    assert len(open_source(SPARSE, np.arange(4000)).load(1)) == 4000
+
+
+def test_kept_rows_that_are_too_large_are_read_anew(tmp_path):
+    (tmp_path / "x.svm").write_text("1 3:1 5:0.5\n-1 3:2 7:0.25\nbad\n" * 9)
+    kept = Kept(open_source(tmp_path / "x.svm", on_bad_row="skip"))
+    with pytest.raises(TooLargeError):
+        kept.load(100)
+    assert len(list(kept.chunks(50))) > 3
+    assert kept.skipped.count == 9
+    few = Few(kept, 5)
+    assert few.load().lines.tolist() == [[1, 2][row % 2] + row // 2 * 3 for row in (0, 1, 2, 3, 4, 8, 12, 17)]
+    with pytest.raises(TooLargeError):
+        kept.load(10**9)
+    assert len(kept.load()) == 18
+
+
+def test_a_chunk_in_slices_is_the_chunk(tmp_path):
+    for k in range(3):
+        (tmp_path / f"{k}.svm").write_text("1 1:1\n\n-1 2:1\n")
+    chunk = open_source(str(tmp_path / "*.svm")).load()
+    for first in range(6):
+        part = chunk.slice(first, 6)
+        assert [str(part.error(row, "no")) for row in range(len(part))] == [
+            str(chunk.error(row, "no")) for row in range(first, 6)
+        ]
+        assert part.y.tolist() == chunk.y[first:].tolist()
+        assert part.first_row == first
+
+
+MEGABYTES = 160
+CHILD = """
+import sys
+import numpy as np
+from dotadd.sources import open as open_source
+from dotadd.sources.base import TooLargeError
+
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+
+first, path = sys.argv[1:]
+for chunk in open_source(first, label="label", column="x").chunks(): pass
+source = open_source(path, label="label", column="x")
+before = peak()
+rows = sum(len(chunk) for chunk in source.chunks(4 << 20))
+print(rows, peak() - before)
+try:
+    source.load(20 << 20)
+except TooLargeError:
+    print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
+@pytest.mark.parametrize("kind", ["small batches", "one batch", "compressed", "parquet"])
+def test_memory_stays_bounded_however_large_the_file_is(tmp_path, kind):
+    rows = MEGABYTES * 1000
+    base = np.random.default_rng(0).random((rows // 100, 256)).astype(np.float32)
+    x = open_source(base).load().batch.to_arrow()
+    some = pa.table({"x": x, "label": np.arange(len(base)) % 2})
+    table = pa.concat_tables([some] * 100)
+    for name, data in (("first", some), ("x", table)):
+        path = tmp_path / name
+        if kind == "parquet":
+            pq.write_table(data, path, row_group_size=rows // 2)
+            continue
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if kind == "compressed" else None)
+        with pa.ipc.new_file(str(path), data.schema, options=options) as writer:
+            writer.write_table(data.combine_chunks() if kind == "one batch" else data, max_chunksize=None)
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "first"), str(tmp_path / "x")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    read, in_pass, in_load = done.stdout.split()
+    assert int(read) == rows
+    assert float(in_pass) < MEGABYTES / 3
+    assert float(in_load) < 20 + MEGABYTES / 2

@@ -1,0 +1,344 @@
+"""StreamSVM: the optimum with a tenth of the data in memory, a store that keeps its budget, and the same bits again."""
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from itertools import pairwise
+
+import naive
+import numpy as np
+import pytest
+from problems import INTERCEPTS, LOSSES, flow_of, noisy, problem, sparse
+
+from dotadd.batch import DenseRows, SparseRows, Strings
+from dotadd.errors import DataError, DotaddError
+from dotadd.features.linear import Linear
+from dotadd.features.spectrum import Spectrum
+from dotadd.features.weighted_degree import WeightedDegree
+from dotadd.solvers import store as storing
+from dotadd.solvers.checkpoint import Checkpoint
+from dotadd.solvers.dcd import dcd
+from dotadd.solvers.flow import Piece
+from dotadd.solvers.result import Reason
+from dotadd.solvers.settings import Settings
+from dotadd.solvers.store import Store
+from dotadd.solvers.stream import stream
+
+TIGHT = Settings(tol=1e-5, max_passes=5000)
+
+
+FEW = 4000  # bytes for some tens of rows, with what lies beside them
+
+
+def windows(n=300, width=12, seed=0):
+    """Random DNA; the class is whether a motif stands in the middle, with some noise."""
+    rng = np.random.default_rng(seed)
+    letters = rng.choice(np.frombuffer(b"ACGT", np.uint8), (n, width))
+    y = np.where(rng.random(n) < 0.4, 1, -1)
+    letters[np.ix_(y > 0, [4, 5, 6])] = np.frombuffer(b"AGT", np.uint8)
+    letters[rng.random((n, width)) < 0.1] = ord("C")
+    return Strings(letters.reshape(-1), width=width), y
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_reaches_the_optimum_of_an_independent_solver(loss, intercept):
+    X, y = noisy(n=80, seed=4)
+    cost = np.random.default_rng(1).uniform(0.5, 3.0, len(y))
+    cost[7] = 0.0
+    best, w, _ = naive.solve(X, y, cost, loss, intercept)
+    flow = flow_of(sparse(X, np.float64), Linear(), y, cost, memory=FEW, loss=loss, intercept=intercept)
+    result = stream(flow, TIGHT)[0]
+    assert result.reason is Reason.CONVERGED
+    assert result.primal == pytest.approx(best, rel=1e-5)
+    np.testing.assert_allclose(result.w, w, atol=1e-2 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("C", [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3])
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_tenth_of_the_data_in_memory_gives_the_same_optimum_for_every_C(C, dense):
+    X, y = noisy(n=240, d=150, seed=5)  # wide, or coordinate descent would creep with a large C
+    in_memory = dcd(problem(X, y, cost=C), Settings(tol=1e-4, max_passes=20000))[0]
+    assert in_memory.reason is Reason.CONVERGED
+    batch = DenseRows(X) if dense else sparse(X, np.float64)
+    flow = flow_of(batch, Linear(), y, C)
+    assert flow.memory <= int(batch.row_bytes().sum()) / 10
+    result = stream(flow, Settings(tol=1e-3, max_passes=5000))[0]
+    assert result.gap <= 1e-3
+    assert result.primal == pytest.approx(in_memory.primal, rel=1e-3)
+
+
+@pytest.mark.parametrize("phi", [Spectrum(3), WeightedDegree(4), Spectrum(2).normalized(), Spectrum(3).hashed(8)])
+def test_maps_that_expand_reach_the_optimum(phi):
+    batch, y = windows()
+    flow = flow_of(batch, phi, y, 0.3, memory=FEW)
+    from dotadd.expand import Expansion
+
+    X = np.zeros((len(batch), flow.phi.dim))
+    rows = np.arange(len(batch))
+    for block, at, some in Expansion(flow.phi, batch, dtype=np.float64).blocks(rows):
+        X[some] = naive.matrix(block, flow.phi.dim)[at]
+    best = naive.solve(X, y, np.full(len(y), 0.3), "hinge", "regularized")[0]
+    result = stream(flow, Settings(tol=1e-4, max_passes=3000))[0]
+    assert result.primal == pytest.approx(best, rel=1e-4)
+
+
+def test_several_binary_problems_share_the_pieces():
+    X, _ = noisy(n=150, seed=6)
+    codes = np.random.default_rng(2).integers(0, 3, len(X))
+    X[:, :3] += 1.5 * np.eye(3)[codes]
+    ys = np.where(codes == np.arange(3)[:, None], 1, -1)
+    results = stream(flow_of(DenseRows(X), Linear(), ys, memory=FEW), Settings(tol=1e-4, max_passes=5000))
+    for y, result in zip(ys, results, strict=True):
+        best = naive.solve(X, y, np.ones(len(y)), "hinge", "regularized")[0]
+        assert result.primal == pytest.approx(best, rel=1e-4)
+
+
+def test_two_threads_reach_the_same_optimum():
+    X, y = noisy(n=300, seed=7)
+    best = naive.solve(X, y, np.ones(len(y)), "hinge", "regularized")[0]
+    result = stream(flow_of(DenseRows(X), Linear(), y, threads=2), TIGHT)[0]
+    assert result.primal == pytest.approx(best, rel=1e-5)
+
+
+def test_one_thread_gives_the_same_bits_again():
+    X, y = noisy(n=300, seed=8)
+    one, other = (stream(flow_of(sparse(X), Linear(), y), Settings(seed=3))[0] for _ in range(2))
+    assert one.w.tobytes() == other.w.tobytes()
+    assert stream(flow_of(sparse(X), Linear(), y), Settings(seed=4))[0].w.tobytes() != one.w.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "strings"])
+def test_the_store_keeps_its_budget_and_its_rows(kind, monkeypatch):
+    """Rows, costs, signs and dual variables belong together whatever comes and goes, and gaps stay below a quarter."""
+    X, y = noisy(n=400, d=6, seed=9)
+    batch = {"dense": DenseRows(X), "sparse": sparse(X, np.float64), "strings": windows(n=400)[0]}[kind]
+    phi = Spectrum(2) if kind == "strings" else Linear()
+    cost = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    flow = flow_of(batch, phi, y, cost, memory=9000)
+    added = Store.add
+
+    def checked(self, *arguments):
+        added(self, *arguments)
+        places = self.places()
+        assert self.pool.nbytes <= self.capacity <= flow.memory
+        rows = self.rows[places]
+        assert len(np.unique(rows)) == len(rows)
+        assert np.array_equal(np.flatnonzero(self.kept), np.sort(rows))
+        np.testing.assert_array_equal(self.cost[places], cost[rows])
+        np.testing.assert_array_equal(self.signs[0][places], y[rows])
+        norms = flow.phi.squared_norms(batch, rows) + 1.0
+        np.testing.assert_allclose(self.norms[places], norms, rtol=1e-6)
+        np.testing.assert_allclose(flow.phi.squared_norms(self.pool.batch, places) + 1.0, norms, rtol=1e-6)
+
+    monkeypatch.setattr(Store, "add", checked)
+    begun = Store.begin_round
+
+    def tidy(self, rng):
+        count = begun(self, rng)
+        assert self.pool.loose <= storing.LOOSE
+        return count
+
+    monkeypatch.setattr(Store, "begin_round", tidy)
+    result = stream(flow, Settings(tol=1e-3, max_passes=500))[0]
+    assert result.gap <= 1e-3
+
+
+def test_rows_of_another_form_are_welcome_later():
+    X, y = noisy(n=200, seed=10)
+    X = (X != 0).astype(np.float64)
+    X[100:] *= 0.5
+    whole = sparse(X, np.float64)
+    flow = flow_of(whole, Linear(), y, memory=FEW)
+    read = flow.read
+
+    def mixed(nbytes):
+        for piece in read(nbytes):
+            batch = piece.batch
+            if piece.first_row + len(piece) <= 100:  # binary rows have no values, and these are narrow numbers
+                batch = SparseRows(batch.offsets, batch.indices, None, batch.n_features)
+            elif piece.first_row % 2:
+                batch = SparseRows(batch.offsets, batch.indices.astype(np.int64), batch.values, batch.n_features)
+            yield replace(piece, batch=batch)
+
+    object.__setattr__(flow, "read", mixed)
+    result = stream(flow, Settings(tol=1e-5, max_passes=3000))[0]
+    assert result.primal == pytest.approx(naive.solve(X, y, np.ones(len(y)), "hinge", "regularized")[0], rel=1e-5)
+
+
+def test_dual_variables_of_many_rows_lie_in_a_file():
+    X, y = noisy(n=200, seed=11)
+    flow = flow_of(DenseRows(X[:, :1].copy()), Linear(), y, memory=400)
+    alpha = flow.dual_variables()
+    assert isinstance(alpha.base, np.memmap)
+    assert not alpha.any()
+    assert stream(flow, Settings(tol=1e-4, max_passes=3000))[0].gap <= 1e-4
+
+
+def test_max_passes_and_max_time_end_with_a_proved_gap():
+    X, y = noisy(n=300, seed=12)
+    flow = flow_of(DenseRows(X), Linear(), y, 100.0)
+    short = stream(flow, Settings(tol=1e-9, max_passes=2))[0]
+    assert short.reason is Reason.MAX_PASSES
+    assert short.passes == 2
+    assert 0 < short.gap < 1
+    assert short.primal == pytest.approx(
+        naive.primal(X, y, np.full(len(y), 100.0), "hinge", short.w, short.intercept, "regularized")
+    )
+    assert stream(flow, Settings(tol=1e-12, max_time=0.05, max_passes=10**6))[0].reason is Reason.MAX_TIME
+
+
+def interrupting(flow, at):
+    """Press Ctrl-C when so many pieces were read."""
+    read, count = flow.read, [0]
+
+    def pieces(nbytes):
+        for piece in read(nbytes):
+            count[0] += 1
+            if count[0] == at:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield piece
+
+    object.__setattr__(flow, "read", pieces)
+    return flow
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
+def test_ctrl_c_keeps_what_there_is_with_its_gap():
+    X, y = noisy(n=300, seed=13)
+    result = stream(interrupting(flow_of(DenseRows(X), Linear(), y), 40), Settings(tol=1e-12))[0]
+    assert result.reason is Reason.INTERRUPTED
+    assert result.primal == pytest.approx(
+        naive.primal(X, y, np.ones(len(y)), "hinge", result.w, result.intercept, "regularized")
+    )
+    assert result.gap == pytest.approx((result.primal - result.dual) / result.primal)
+    assert 0 < result.gap < 1
+
+
+class Killed(BaseException):
+    """As sudden as a signal that cannot be caught: nothing of ours handles it."""
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("at", [3, 40, 150])
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, at, kind):
+    X, y = noisy(n=300, seed=14)
+    batch = DenseRows(X) if kind == "dense" else sparse(X)
+    settings = Settings(tol=1e-4, seed=5)
+    unbroken = stream(flow_of(batch, Linear(), y, 3.0, threads=1), settings)[0]
+
+    flow = flow_of(batch, Linear(), y, 3.0)
+    read, count = flow.read, [0]
+
+    def until(nbytes):
+        for piece in read(nbytes):
+            count[0] += 1
+            if count[0] > at:
+                raise Killed
+            yield piece
+
+    object.__setattr__(flow, "read", until)
+    kept = Checkpoint(str(tmp_path / "c"), every=0.0)
+    with pytest.raises(Killed):
+        stream(flow, Settings(tol=1e-4, seed=5, checkpoint=kept))
+    again = Settings(tol=1e-4, seed=5, checkpoint=Checkpoint(str(tmp_path / "c"), 1e9), resume=True)
+    resumed = stream(flow_of(batch, Linear(), y, 3.0), again)[0]
+    assert resumed.w.tobytes() == unbroken.w.tobytes()
+    assert resumed.alpha.tobytes() == unbroken.alpha.tobytes()
+    assert resumed.passes == unbroken.passes
+    assert [row.dual for row in resumed.trace] == [row.dual for row in unbroken.trace]
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_training_and_leaves_the_last_one(tmp_path, monkeypatch):
+    X, y = noisy(n=300, seed=15)
+    path = tmp_path / "c"
+    stream(flow_of(DenseRows(X), Linear(), y), Settings(max_passes=1, checkpoint=Checkpoint(str(path))))
+    before = path.read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(DotaddError, match="cannot be written: No space left on device; the one before it is as it was"):
+        stream(flow_of(DenseRows(X), Linear(), y), Settings(checkpoint=Checkpoint(str(path), every=0.0)))
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_reader_that_fails_ends_training_with_a_message_and_a_checkpoint(tmp_path):
+    X, y = noisy(n=300, seed=16)
+    flow = flow_of(DenseRows(X), Linear(), y)
+    read, count = flow.read, [0]
+
+    def failing(nbytes):
+        for piece in read(nbytes):
+            count[0] += 1
+            if count[0] == 60:
+                raise DataError("cannot be read", "x.arrow")
+            yield piece
+
+    object.__setattr__(flow, "read", failing)
+    path = tmp_path / "c"
+    with pytest.raises(DotaddError, match=r"x\.arrow: cannot be read; training stopped in pass \d+, and resume"):
+        stream(flow, Settings(tol=1e-5, checkpoint=Checkpoint(str(path))))
+    settings = Settings(tol=1e-5, checkpoint=Checkpoint(str(path)), resume=True)
+    assert stream(flow_of(DenseRows(X), Linear(), y), settings)[0].gap <= 1e-5
+
+
+def test_a_flow_of_another_length_is_refused():
+    X, y = noisy(n=100, seed=17)
+    for change in (slice(0, 90), slice(0, 100)):
+        flow = flow_of(DenseRows(X), Linear(), y)
+        object.__setattr__(flow, "read", flow_of(DenseRows(X[change]), Linear(), y[change]).read)
+        object.__setattr__(flow, "rows", 95)
+        with pytest.raises(DataError, match=r"the data had 95 rows, and now brings (only 90|more)"):
+            stream(flow, Settings())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"\x93NUMPY"])
+def test_what_is_no_checkpoint_is_refused(tmp_path, content):
+    path = tmp_path / "c"
+    path.write_bytes(content)
+    with pytest.raises(DotaddError, match="is no checkpoint of dotadd, or damaged"):
+        Checkpoint(str(path)).load()
+
+
+def test_a_checkpoint_of_another_problem_is_refused(tmp_path):
+    path = str(tmp_path / "c")
+    Checkpoint(path, problem={"C": 1.0, "loss": "hinge"}).save({}, {})
+    with pytest.raises(DotaddError, match=r"another problem: C was 1\.0, and is 2\.0"):
+        Checkpoint(path, problem={"C": 2.0, "loss": "hinge"}).load()
+    with pytest.raises(DotaddError, match="there is no checkpoint to resume from"):
+        Checkpoint(str(tmp_path / "none")).load()
+
+
+def test_progress_is_told_within_a_pass_and_once_at_its_end(monkeypatch):
+    from dotadd.solvers import stream as module
+
+    monkeypatch.setattr(module, "TELL_EVERY", 0.0)
+    X, y = noisy(n=200, seed=18)
+    told = []
+    stream(flow_of(DenseRows(X), Linear(), y), Settings(tol=1e-4, on_progress=lambda p, k: told.append(p)))
+    ends = [p for p in told if p.read == 1.0]
+    assert [p.passes for p in ends] == list(range(1, len(ends) + 1))
+    inside = [p for p in told if p.read < 1.0]
+    assert len(inside) > len(ends)
+    assert all(0 < p.read < 1 and 0 <= p.cached <= p.rows for p in inside)
+    duals = [p.dual for p in told]
+    assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(duals))
+
+
+def test_pieces_may_be_empty():
+    X, y = noisy(n=100, seed=19)
+    flow = flow_of(DenseRows(X), Linear(), y)
+    read = flow.read
+
+    def with_empty(nbytes):
+        for piece in read(nbytes):
+            yield Piece(piece.batch.slice(0, 0), piece.first_row, [s[:0] for s in piece.signs], piece.cost[:0])
+            yield piece
+
+    object.__setattr__(flow, "read", with_empty)
+    assert stream(flow, Settings())[0].gap <= 1e-3
