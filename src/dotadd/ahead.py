@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
@@ -10,6 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 Item = TypeVar("Item")
 
 _END = object()
+HANDOVER = 2e-4  # seconds after which Python lets another thread go on: the reader needs it for moments, but often
 
 
 class ReadAhead(Generic[Item]):
@@ -22,13 +24,17 @@ class ReadAhead(Generic[Item]):
         self._items = items
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="dotadd-reader") if ahead else None
         self._coming: Future[Any] | None = None
+        self._handover = sys.getswitchinterval()
         self._ask()
 
     def __enter__(self) -> Self:
+        if self._pool is not None:
+            sys.setswitchinterval(min(HANDOVER, self._handover))
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
+            sys.setswitchinterval(self._handover)
             self._pool.shutdown(cancel_futures=True)
         if hasattr(self._items, "close"):
             self._items.close()

@@ -35,16 +35,18 @@ class Survey:
         """Read the source; resolve(a chunk, the shape of all) makes the map."""
         watched = Watched(source)
         tally, shape, widest = Tally(), None, None
-        for chunk in source.chunks(chunk_bytes):
+        for chunk in source.outline() or source.chunks(chunk_bytes):
             tally.note(chunk)
             mine = Shape.of(chunk.batch)
             if widest is None or (mine.n_features or 0) > (Shape.of(widest.batch).n_features or 0):
-                widest = chunk.take(np.arange(min(1, len(chunk))))
+                one = chunk.batch.take(np.arange(min(1, len(chunk))))
+                widest = Chunk(one, None, None, chunk.first_row, chunk.path)
             shape = mine if shape is None else shape.joined(mine)
         if shape is None or widest is None:
             raise DataError("has no examples", source.name)
         phi = resolve(widest, shape)
-        usable_rows(widest, phi, source)  # of vectors, the widest tells whether all are narrow enough
+        if (bad := phi.check(widest.batch)) is not None and not isinstance(widest.batch, Strings):
+            raise widest.error(0, bad.message)  # of vectors, the widest tells whether all are narrow enough
         rows = tally.rows
         if isinstance(widest.batch, Strings) or phi.learn(widest.batch) is not phi:
             tally = Tally()

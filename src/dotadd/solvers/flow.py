@@ -92,4 +92,6 @@ class Flow:
     def problem(self, piece: Piece) -> Problem:
         """The problem that these examples alone would be."""
         examples = Expansion(self.phi, piece.batch, dtype=self.dtype, threads=self.threads)
+        if examples.in_memory:  # a DOT of such rows is faster than their reader, who needs a thread too
+            examples.threads = max(1, self.threads - 1)
         return Problem(examples, piece.signs, piece.cost, self.loss, self.intercept)

@@ -63,6 +63,7 @@ TIGHTEN = 0.9  # eps, at each round while memory is nearly full
 STILL = 1e-4  # M+ - M-: nothing would move any more
 SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked whether to go on
 TELL_EVERY = 0.2  # seconds
+PAUSE = 0.02  # seconds that the reader is waited for before visits go on that gain less than the next piece would
 
 
 @dataclass
@@ -213,7 +214,7 @@ class _Trainer:
             visits = max(1, self._visit_some(max(SLICE, rows // 2)))
             gain = self._duals() - before
             gained, spent, most = gained + gain, spent + visits, most - visits
-            if (most <= 0 or gain / visits < gained / spent) and pieces.wait(0.0 if gain > 0.0 else TELL_EVERY):
+            if (most <= 0 or gain / visits < gained / spent) and pieces.wait(PAUSE if gain > 0.0 else TELL_EVERY):
                 return
 
     def _visit_some(self, most: int) -> int:

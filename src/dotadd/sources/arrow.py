@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from dotadd import memory
+from dotadd.batch import DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.base import Chunk
+from dotadd.sources.base import CHUNK_BYTES, Chunk
 from dotadd.sources.files import FileSource
+from dotadd.sources.layout import Layout
 from dotadd.sources.slices import CUT_OFF, Block, Slices, blocks, next_block
 from dotadd.sources.sound import with_distinct
-from dotadd.sources.table import COLUMNS, LINES, chunk_of, layout_of, numbers, unpacked
+from dotadd.sources.table import COLUMNS, LINES, chunk_of, labels_beside, layout_of, numbers, unpacked
 from dotadd.sources.text import reading
 
 if TYPE_CHECKING:
@@ -66,6 +68,32 @@ class ArrowFile(FileSource):
                     chunk = dataclasses.replace(chunk, lines=numbers(table.column(lines)))
                 row += len(table)
                 yield with_distinct(chunk)
+
+    def outline(self) -> Iterator[Chunk] | None:
+        """Labels and weights are columns of their own, and of vectors the file says how wide they are."""
+        import pyarrow as pa
+
+        if self.format != "arrow" or self.on_bad_row == "skip":
+            return None
+        with ExitStack() as stack, _reading_arrow(self.path):
+            schema, n_features, batches = self._open(stack)
+            layout = layout_of(schema, column=self.column, label=self.label, weight=self.weight, path=self.path)
+            kind = schema.field(layout.features[0]).type
+            wide = n_features if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
+            first = next(batches(layout.columns, 1), None)
+            if layout.dense or layout.label is None or wide is None or first is None:
+                return None
+            empty = chunk_of(self, first.slice(0, 0), layout, n_features=n_features, path=self.path)
+        return self._labels(layout, empty) if isinstance(empty.batch, SparseRows | DenseRows) else None
+
+    def _labels(self, layout: Layout, empty: Chunk) -> Iterator[Chunk]:
+        names = [name for name in layout.columns if name not in layout.features]
+        row = 0
+        with ExitStack() as stack, _reading_arrow(self.path):
+            for table in self._open(stack)[2](names, CHUNK_BYTES):
+                beside = labels_beside(self, table, layout, self.path, row)
+                row += len(table)
+                yield dataclasses.replace(empty, y=beside[0], weight=beside[1])
 
     def _open(self, stack: ExitStack) -> tuple[pa.Schema, int | None, _Batches]:
         """The schema, the number of features where the file says it, and what yields the batches of some columns."""

@@ -135,6 +135,11 @@ class Source:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
         raise NotImplementedError
 
+    def outline(self) -> Iterator[Chunk] | None:
+        """The labels and weights of all examples beside batches of none, as wide as they all are, where that can be
+        told without reading examples."""
+        return None
+
     def load(self, limit: int | None = None) -> Chunk:
         """All examples in one chunk. A source that yields one chunk gives it as it is; others are joined as they come,
         so that the rows are never in memory twice.

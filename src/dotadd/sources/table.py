@@ -82,6 +82,17 @@ def chunk_of(
     return Chunk(batch, y, weight, 0, path)
 
 
+def labels_beside(
+    source: Source, table: pa.RecordBatch, layout: Layout, path: str | None, first_row: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Labels and weights of a record batch that holds these columns only."""
+    beside = Layout([], False, layout.label, layout.weight)
+    table = _without_missing(source, _plain_columns(table, beside), beside, path, first_row)
+    assert layout.label is not None
+    weight = None if layout.weight is None else numbers(table.column(layout.weight)).astype(np.float64, copy=False)
+    return labels_of(table.column(layout.label)), weight
+
+
 def unpacked(field: pa.Field) -> int:
     """How many times larger examples are in memory than on disk."""
     metadata = field.metadata or {}
