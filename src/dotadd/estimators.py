@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.batch import DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, StreamingWarning
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
@@ -22,13 +22,12 @@ from dotadd.model import Model, usable_rows
 from dotadd.protocol import Estimator
 from dotadd.solvers import SOLVERS, STREAMING, choose_solver
 from dotadd.solvers.checkpoint import Checkpoint
-from dotadd.solvers.flow import Flow, piece_bytes
+from dotadd.solvers.flow import piece_bytes
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
-from dotadd.streamed import Streamed
 from dotadd.survey import Survey
 from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
@@ -208,11 +207,8 @@ class LinearSVM(Estimator):
             source, copies = as_arrow(source, announce=announce)
             survey = Survey.of(source, self._resolved, piece_bytes(budget))
             targets = survey.tally.targets(self.C, self.class_weight, source.name)
-            flow = Flow(
-                survey.phi, lambda nbytes: survey.pieces(targets, nbytes), survey.tally.rows, len(targets.problems),
-                budget, Loss.named(self.loss), Intercept(self.intercept), np.dtype(self.dtype).type,
-                thread_count(self.n_jobs),
-            )  # fmt: skip
+            flow = survey.flow(targets, budget, Loss.named(self.loss), Intercept(self.intercept))
+            flow = replace(flow, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
             settings = self._settings(on_progress, flow.problems, budget)
             if checkpoint is not None:
                 checkpoint.problem = {
@@ -220,14 +216,14 @@ class LinearSVM(Estimator):
                     "intercept": self.intercept, "cost": targets.cost_of_class.tolist(), "dtype": self.dtype,
                 }  # fmt: skip
                 settings = replace(settings, checkpoint=checkpoint, resume=resume)
-            elif resume:
-                raise DotaddError("resume needs the name of the checkpoint to go on from")
-            if self.solver in SOLVERS:
-                solver, why = self.solver, "asked for"
-                results = SOLVERS[solver](_problem_of(flow), settings, None)
+            solver, why = self.solver, "asked for"
+            if solver == "auto":
+                solver, why = "stream", f"the examples take more than {words(budget)} of memory"
+            if resume and (checkpoint is None or solver != "stream"):
+                raise DotaddError('resume needs the checkpoint of a run with solver="stream" to go on from')
+            if solver in SOLVERS:
+                results = SOLVERS[solver](flow.whole_problem(), settings, None)
             else:
-                solver, why = ("stream", f"the examples take more than {words(budget)} of memory")
-                solver, why = (self.solver, "asked for") if self.solver in STREAMING else (solver, why)
                 results = STREAMING[solver](flow, settings)
         finally:
             if not keep_cache:
@@ -396,24 +392,6 @@ class LinearSVM(Estimator):
         if self.memory is not None:
             parse_bytes(self.memory)
         thread_count(self.n_jobs)
-
-
-def _problem_of(flow: Flow) -> Problem:
-    """The problem for a solver that asks for DOT and ADD of all examples: labels and costs are held, and no example."""
-    nbytes = piece_bytes(flow.memory)
-    signs = [np.empty(flow.rows, np.int8) for _ in range(flow.problems)]
-    cost = np.empty(flow.rows)
-    for piece in flow.read(nbytes):
-        mine = slice(piece.first_row, piece.first_row + len(piece))
-        cost[mine] = piece.cost
-        for sign, theirs in zip(signs, piece.signs, strict=True):
-            sign[mine] = theirs
-
-    def batches() -> Iterator[Batch]:
-        return (piece.batch for piece in flow.read(nbytes))
-
-    examples = Streamed(flow.phi, batches, flow.rows, dtype=flow.dtype, threads=flow.threads)
-    return Problem(examples, signs, cost, flow.loss, flow.intercept)  # type: ignore[arg-type]
 
 
 def _column(y: Any) -> Any:

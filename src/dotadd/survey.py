@@ -11,8 +11,10 @@ import numpy as np
 from dotadd.batch import Strings
 from dotadd.errors import DataError
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.losses import Loss
 from dotadd.model import usable_rows
-from dotadd.solvers.flow import Piece
+from dotadd.solvers.flow import Flow, Piece
+from dotadd.solvers.problem import Intercept
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.identity import Watched
 from dotadd.targets import Tally, Targets
@@ -55,6 +57,14 @@ class Survey:
                 tally.note(chunk)
                 phi = phi.learn(chunk.batch)
         return cls(source, shape, phi, tally, tally.rows < rows, watched)
+
+    def flow(self, targets: Targets, memory: int, loss: Loss, intercept: Intercept) -> Flow:
+        """The problem of separating these classes, with so much memory for examples."""
+
+        def read(nbytes: int) -> Iterator[Piece]:
+            return self.pieces(targets, nbytes)
+
+        return Flow(self.phi, read, self.tally.rows, len(targets.problems), memory, loss, intercept)
 
     def pieces(self, targets: Targets, nbytes: int) -> Iterator[Piece]:
         """All examples in order, ready for a solver."""

@@ -17,6 +17,7 @@ from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap
 from dotadd.losses import Loss
 from dotadd.solvers.problem import Intercept, Problem, aligned_zeros
+from dotadd.streamed import Streamed
 
 PIECES = 10  # that the memory would hold: some are being read, decoded and worked on while the rest is kept
 LARGEST, SMALLEST = 8 << 20, 1 << 18  # bytes of a piece: more are not read faster, fewer are not worth a turn
@@ -95,3 +96,19 @@ class Flow:
         if examples.in_memory:  # a DOT of such rows is faster than their reader, who needs a thread too
             examples.threads = max(1, self.threads - 1)
         return Problem(examples, piece.signs, piece.cost, self.loss, self.intercept)
+
+    def whole_problem(self) -> Problem:
+        """The problem for a solver that asks for DOT and ADD of all examples: labels and costs are held, no example."""
+        signs = [np.empty(self.rows, np.int8) for _ in range(self.problems)]
+        cost = np.empty(self.rows)
+        for piece in self.pieces():
+            mine = slice(piece.first_row, piece.first_row + len(piece))
+            cost[mine] = piece.cost
+            for sign, theirs in zip(signs, piece.signs, strict=True):
+                sign[mine] = theirs
+
+        def batches() -> Iterator[Batch]:
+            return (piece.batch for piece in self.pieces())
+
+        examples = Streamed(self.phi, batches, self.rows, dtype=self.dtype, threads=self.threads)
+        return Problem(examples, signs, cost, self.loss, self.intercept)  # type: ignore[arg-type]

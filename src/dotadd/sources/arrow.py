@@ -79,9 +79,12 @@ class ArrowFile(FileSource):
             schema, n_features, batches = self._open(stack)
             layout = layout_of(schema, column=self.column, label=self.label, weight=self.weight, path=self.path)
             kind = schema.field(layout.features[0]).type
-            wide = n_features if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
+            sparse = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+            dense = isinstance(kind, pa.FixedShapeTensorType) or pa.types.is_fixed_size_list(kind)
+            if layout.dense or layout.label is None or not (dense or (sparse and n_features is not None)):
+                return None
             first = next(batches(layout.columns, 1), None)
-            if layout.dense or layout.label is None or wide is None or first is None:
+            if first is None:
                 return None
             empty = chunk_of(self, first.slice(0, 0), layout, n_features=n_features, path=self.path)
         return self._labels(layout, empty) if isinstance(empty.batch, SparseRows | DenseRows) else None
