@@ -126,6 +126,7 @@ def draw(found: Sequence[Measured], path: Path, columns: int = 4) -> None:
 
     def figure() -> Figure:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import NullFormatter
 
         deep = -(-len(problems) // columns)
         whole = Figure(figsize=(2.6 * min(columns, len(problems)) + 0.8, 2.3 * deep + 0.8), layout="constrained")
@@ -139,6 +140,7 @@ def draw(found: Sequence[Measured], path: Path, columns: int = 4) -> None:
             above = [max(one.difference(point.dual), 1e-7) for point in trace]
             axis.loglog(seconds, above, color=color, linestyle=curves.DASHES[place], label=named[place])
             axis.loglog(seconds, [point.gap for point in trace], color=color, linewidth=0.8, alpha=0.5)
+            axis.xaxis.set_minor_formatter(NullFormatter())  # numbers between the powers of ten would overlap
             axis.set_title(f"{one.case.data}, C = {one.case.C:g}")
             axis.set_ylim(1e-5, 2.0)
         for axis in axes[len(problems) :]:

@@ -147,7 +147,7 @@ class State:
         elif self.flow.intercept is Intercept.FREE:
             gap = abs(gap - numbers[INTERCEPT] * numbers[BALANCE])
         primal = dual + gap
-        relative = gap / primal if primal > 0.0 else 0.0
+        relative = gap / primal if primal != 0.0 else 0.0  # not known in the first pass: NaN
         passes = len(self.trace) + (read == 1.0)
         return Progress(passes, seconds, primal, dual, relative, self.active, self.flow.rows, read=read, cached=cached)
 
