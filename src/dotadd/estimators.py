@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -144,24 +145,24 @@ class LinearSVM(Estimator):
         source = open_source(X, _column(y), sample_weight)
         budget = available() // 2 if self.memory is None else parse_bytes(self.memory)
         earlier = [start] if isinstance(start, Result) else start
-        try:
-            if self.solver in STREAMING:
-                raise TooLargeError
-            data = source.load(budget)
-        except TooLargeError:
+        data = None
+        if self.solver not in STREAMING:
+            with suppress(TooLargeError):  # and forget it: the traceback would keep what was loaded
+                data = source.load(budget)
+        if data is not None:
+            if resume:
+                raise DotaddError("the data fits in memory, and only training on data that does not can be resumed")
+            self._fit_memory(source, data, budget, earlier, on_progress)
+        else:
             if self.solver in ("dcd", "sgd", "pegasos") or earlier is not None:
                 what = "start= goes" if self.solver in ("auto", *STREAMING) else f"solver={self.solver!r} works"
                 raise DotaddError(
                     f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
                     'use solver="stream", or raise memory'
-                ) from None
+                )
             where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_every)
             say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=4))
             self._fit_stream(source, budget, on_progress, where, resume, keep_cache, say)
-        else:
-            if resume:
-                raise DotaddError("the data fits in memory, and only training on data that does not can be resumed")
-            self._fit_memory(source, data, budget, earlier, on_progress)
         self._remember_feature_names(X)
         self._warn_unless_converged()
         return self
