@@ -154,7 +154,7 @@ def test_examples_in_memory_stay_within_the_budget(solver, monkeypatch):
     told = []
     solver(streamed, Settings(max_passes=3, on_progress=lambda progress, k: told.append(progress)))
     assert 0.3 * streamed.memory < max(most) <= streamed.memory
-    each = bm.ROW_BYTES + bm.PROBLEM_BYTES
+    each = streamed.beside
     assert all(row.cached * each <= streamed.memory for row in told)
 
 

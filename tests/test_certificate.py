@@ -197,3 +197,16 @@ def test_check_is_called_after_each_piece_and_what_it_raises_ends_the_reading(th
     with pytest.raises(KeyboardInterrupt):
         certify(streamed, ws, bs, alphas, interrupt)
     assert ended == [1]
+
+
+def test_an_answer_that_goes_on_together_with_a_bad_one_keeps_its_alpha():
+    streamed, X, _, cost = made(intercept="free")
+    ws, bs, alphas = answers(*X.shape, 2, cost)
+    given = [alpha.copy() for alpha in alphas]
+    gaps = sorted(found.gap for found in certify(streamed, ws, bs, alphas, nothing, tol=0.0))
+    between = float(np.mean(gaps))
+    assert gaps[0] < between < gaps[1]
+    certify(streamed, ws, bs, alphas, nothing, tol=between)
+    assert all(np.array_equal(alpha, before) for alpha, before in zip(alphas, given, strict=True))
+    certify(streamed, ws, bs, alphas, nothing, tol=between, together=False)
+    assert sum(np.array_equal(alpha, before) for alpha, before in zip(alphas, given, strict=True)) == 1

@@ -113,13 +113,14 @@ def test_the_same_layout_can_be_made_again(kind):
     if stay is None:
         spare = pool.layout(np.arange(0))["spare"]
         stay = np.setdiff1d(np.arange(len(pool)), spare)
-    again = Pool.like(rows(kind, 1, 0), 100_000, 8)
-    there = again.reserve(pool.layout(stay))
+    again, there = Pool.again(pool.layout(stay), type(pool.batch), 100_000, 8)
+    assert again.takes(pool.batch)
     batch = pool.batch.take(stay)
     order = np.random.default_rng(3).permutation(len(stay))
     for some in np.array_split(order, 3):
         again.write(there[some], batch.take(some))
     assert [contents(again.batch)[place] for place in there.tolist()] == contents(batch)
+    assert (again.nbytes, again.loose) == (pool.nbytes, pool.loose)
     if isinstance(pool, FixedPool):
         more = rows(kind, 5, 9)
         assert again.put(more).tolist() == pool.put(more).tolist()

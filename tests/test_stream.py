@@ -220,15 +220,50 @@ class Killed(BaseException):
     """As sudden as a signal that cannot be caught: nothing of ours handles it."""
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def mixed(flow, change):
+    """The same flow with every other piece in another form."""
+    read = flow.read
+
+    def pieces(nbytes):
+        for number, piece in enumerate(read(nbytes)):
+            yield replace(piece, batch=change(piece.batch)) if number % 2 else piece
+
+    object.__setattr__(flow, "read", pieces)
+    return flow
+
+
+def with_ones(batch):
+    """Binary rows with their values written down."""
+    return SparseRows(batch.offsets, batch.indices, np.ones(len(batch.indices)), batch.n_features)
+
+
+def flow_of_kind(kind):
+    X, y = noisy(n=300, seed=14)
+    if kind == "dense":
+        return flow_of(DenseRows(X), Linear(), y, 3.0)
+    if kind == "sparse":
+        return flow_of(sparse(X), Linear(), y, 3.0)
+    if kind == "binary, then with values":
+        rows = sparse(X > 0)
+        return mixed(
+            flow_of(SparseRows(rows.offsets, rows.indices, None, rows.n_features), Linear(), y, 3.0), with_ones
+        )
+    if kind == "double, then single":
+        return mixed(flow_of(DenseRows(X), Linear(), y, 3.0), lambda batch: DenseRows(batch.values.astype(np.float32)))
+    letters = np.frombuffer(b"ACGT", np.uint8)[np.digitize(X, [-0.7, 0.0, 0.7])]
+    strings = Strings(letters.ravel(), width=X.shape[1])
+    return mixed(flow_of(strings, WeightedDegree(2).normalized(), y, 3.0, FEW // 4), lambda batch: batch.with_offsets())
+
+
+@pytest.mark.parametrize(
+    "kind", ["dense", "sparse", "binary, then with values", "double, then single", "one length, then any"]
+)
 @pytest.mark.parametrize("at", [3, 40, 150])
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, at, kind):
-    X, y = noisy(n=300, seed=14)
-    batch = DenseRows(X) if kind == "dense" else sparse(X)
-    settings = Settings(tol=1e-4, seed=5)
-    unbroken = stream(flow_of(batch, Linear(), y, 3.0, threads=1), settings)[0]
+    settings = Settings(tol=1e-4, seed=5, max_passes=60)
+    unbroken = stream(flow_of_kind(kind), settings)[0]
 
-    flow = flow_of(batch, Linear(), y, 3.0)
+    flow = flow_of_kind(kind)
     read, count = flow.read, [0]
 
     def until(nbytes):
@@ -241,13 +276,70 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, at, kind):
     object.__setattr__(flow, "read", until)
     kept = Checkpoint(str(tmp_path / "c"), every=0.0)
     with pytest.raises(Killed):
-        stream(flow, Settings(tol=1e-4, seed=5, checkpoint=kept))
-    again = Settings(tol=1e-4, seed=5, checkpoint=Checkpoint(str(tmp_path / "c"), 1e9), resume=True)
-    resumed = stream(flow_of(batch, Linear(), y, 3.0), again)[0]
+        stream(flow, replace(settings, checkpoint=kept))
+    again = replace(settings, checkpoint=Checkpoint(str(tmp_path / "c"), 1e9), resume=True)
+    resumed = stream(flow_of_kind(kind), again)[0]
     assert resumed.w.tobytes() == unbroken.w.tobytes()
     assert resumed.alpha.tobytes() == unbroken.alpha.tobytes()
     assert resumed.passes == unbroken.passes
     assert [row.dual for row in resumed.trace] == [row.dual for row in unbroken.trace]
+
+
+@pytest.mark.parametrize("problems", [1, 3])
+def test_with_a_free_intercept_the_returned_alpha_proves_the_returned_gap(problems):
+    X, _ = noisy(n=200, seed=21)
+    ys = np.where(np.random.default_rng(1).random((problems, 200)) < 0.4, 1, -1)
+    for tol in (1e-2, 1e-17):  # the second cannot be reached in float32
+        settings = Settings(tol=tol, max_passes=40)
+        found = stream(flow_of(DenseRows(X), Linear(), ys, 0.1, FEW, intercept="free", dtype=np.float32), settings)
+        for y, result in zip(ys, found, strict=True):
+            assert result.reason in (Reason.CONVERGED, Reason.PRECISION, Reason.MAX_PASSES)
+            assert (result.reason is Reason.CONVERGED) == (tol == 1e-2)
+            assert result.alpha @ y == pytest.approx(0.0, abs=1e-9)
+            w = (result.alpha * y) @ X
+            assert result.dual <= result.alpha.sum() - 0.5 * w @ w + 1e-6 * result.primal
+
+
+def test_what_goes_wrong_while_resuming_leaves_the_checkpoint_alone(tmp_path):
+    X, y = noisy(n=300, seed=16)
+    path = tmp_path / "c"
+    stream(flow_of(DenseRows(X), Linear(), y), Settings(max_passes=2, checkpoint=Checkpoint(str(path))))
+    before = path.read_bytes()
+    flow = flow_of(DenseRows(X), Linear(), y)
+
+    def failing(nbytes):
+        raise DataError("cannot be read", "x.arrow")
+        yield
+
+    object.__setattr__(flow, "read", failing)
+    with pytest.raises(DataError, match=r"x\.arrow: cannot be read"):
+        stream(flow, Settings(checkpoint=Checkpoint(str(path)), resume=True))
+    assert path.read_bytes() == before
+
+
+def test_a_reader_and_a_disk_that_fail_are_both_told(tmp_path, monkeypatch):
+    X, y = noisy(n=300, seed=16)
+    flow = flow_of(DenseRows(X), Linear(), y)
+
+    def failing(nbytes):
+        raise DataError("cannot be read", "x.arrow")
+        yield
+
+    def full(file, **arrays):
+        raise OSError(28, "No space left on device")
+
+    object.__setattr__(flow, "read", failing)
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(DotaddError, match=r"x\.arrow: cannot be read; and .*No space left on device"):
+        stream(flow, Settings(checkpoint=Checkpoint(str(tmp_path / "c"))))
+
+
+def test_a_run_that_ends_with_its_proof_writes_no_last_checkpoint(tmp_path):
+    X, y = noisy(n=300, seed=16)
+    for passes, there in ((1, True), (1000, False)):
+        path = tmp_path / str(passes)
+        stream(flow_of(DenseRows(X), Linear(), y), Settings(max_passes=passes, checkpoint=Checkpoint(str(path))))
+        assert path.exists() == there
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_training_and_leaves_the_last_one(tmp_path, monkeypatch):

@@ -23,6 +23,14 @@ class Pool:
         fixed = isinstance(batch, DenseRows) or (isinstance(batch, Strings) and batch.width is not None)
         return FixedPool(batch, nbytes, beside) if fixed else PackedPool(batch, nbytes, beside)
 
+    @staticmethod
+    def again(layout: dict[str, np.ndarray], kind: type[Batch], nbytes: int, beside: int) -> tuple[Pool, np.ndarray]:
+        """A pool with room for rows of this kind that lay so in another; and their places, to be filled by `write`."""
+        empty = _batch(kind, *(layout[name] for name in ("items", "values") if name in layout))
+        pool = FixedPool if "spare" in layout else PackedPool
+        made = pool(empty, nbytes, beside)
+        return made, made.reserve(layout)
+
     nbytes: int
     """Bytes that are used, rows that have gone included."""
 
@@ -51,11 +59,11 @@ class Pool:
         raise NotImplementedError
 
     def layout(self, places: np.ndarray) -> dict[str, np.ndarray]:
-        """Where these rows, all that are there, lie: what `reserve` needs to make the same room again."""
+        """Where these rows, all that are there, lie, and in what form: what makes the same room `again`."""
         raise NotImplementedError
 
     def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
-        """Make room, in an empty pool, for rows that lay so; returns their places, to be filled by `write`."""
+        """Make room, in an empty pool, for rows that lay so; returns their places."""
         raise NotImplementedError
 
     def write(self, places: np.ndarray, batch: Batch) -> None:
@@ -80,7 +88,7 @@ class FixedPool(Pool):
 
     def __init__(self, batch: Batch, nbytes: int, beside: int) -> None:
         rows = _values(batch)
-        self._kind, self._row_bytes = type(batch), rows[0].nbytes + beside
+        self._kind, self._row_bytes = type(batch), rows.itemsize * int(np.prod(rows.shape[1:])) + beside
         self._rows = np.zeros((max(1, nbytes // self._row_bytes), *rows.shape[1:]), rows.dtype)
         self._high = 0  # places that were ever used
         self._spare = np.empty(0, np.int64)  # free ones among them, the next to be used at the end
@@ -94,8 +102,7 @@ class FixedPool(Pool):
 
     @property
     def batch(self) -> Batch:
-        rows = self._rows[: self._high]
-        return Strings(rows.reshape(-1), width=rows.shape[1]) if self._kind is Strings else self._kind(rows)  # type: ignore[call-arg]
+        return _batch(self._kind, self._rows[: self._high])
 
     def takes(self, batch: Batch) -> bool:
         if isinstance(batch, Strings) and batch.width is None:
@@ -118,7 +125,7 @@ class FixedPool(Pool):
         self._spare = np.concatenate([self._spare, places])
 
     def layout(self, places: np.ndarray) -> dict[str, np.ndarray]:
-        return {"places": places, "spare": self._spare}
+        return {"places": places, "spare": self._spare, "items": self._rows[:0]}
 
     def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
         self._spare = layout["spare"]
@@ -133,7 +140,7 @@ class PackedPool(Pool):
     """Rows of any length, one after the other."""
 
     def __init__(self, batch: Batch, nbytes: int, beside: int) -> None:
-        self._limit, self._beside = nbytes, beside
+        self._kind, self._limit, self._beside = type(batch), nbytes, beside
         self._parts = [np.empty(nbytes // max(1, _item_bytes(batch)), part.dtype) for part in _items(batch)]
         self._offsets = np.zeros(1, np.int64)
         self._gone = np.zeros(0, np.bool_)
@@ -151,7 +158,7 @@ class PackedPool(Pool):
     def batch(self) -> Batch:
         used = int(self._offsets[-1])
         parts = [part[:used] for part in self._parts]
-        if len(parts) == 1 and parts[0].dtype == np.uint8:
+        if self._kind is Strings:
             return Strings(parts[0], self._offsets)
         values = parts[1] if len(parts) == 2 else None
         return SparseRows(self._offsets, parts[0], values, self._n_features, distinct=self._distinct)
@@ -182,12 +189,14 @@ class PackedPool(Pool):
         self._gone[places] = True
 
     def layout(self, places: np.ndarray) -> dict[str, np.ndarray]:
-        return {"lengths": np.diff(self._offsets)[places]}
+        form = dict(zip(("items", "values"), (part[:0] for part in self._parts), strict=False))
+        return {"places": places, "lengths": np.diff(self._offsets), **form}
 
     def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
         self._offsets = np.concatenate([[0], np.cumsum(layout["lengths"])])
-        self._gone = np.zeros(len(self), np.bool_)
-        return np.arange(len(self))
+        self._gone = np.ones(len(self), np.bool_)
+        self._gone[layout["places"]] = False
+        return layout["places"]
 
     def write(self, places: np.ndarray, batch: Batch) -> None:
         _, to = item_places(self._offsets, places)
@@ -223,6 +232,17 @@ def _values(batch: Batch) -> np.ndarray:
         return batch.letters.reshape(len(batch), batch.width)
     assert isinstance(batch, DenseRows)
     return batch.values
+
+
+def _batch(kind: type[Batch], items: np.ndarray, values: np.ndarray | None = None) -> Batch:
+    """Rows of one width, or no rows of any."""
+    if kind is SparseRows:
+        return SparseRows(np.zeros(1, np.int64), items, values, 0)
+    if kind is not Strings:
+        return kind(items)  # type: ignore[call-arg]
+    if items.ndim == 1:
+        return Strings(items, np.zeros(1, np.int64))
+    return Strings(items.reshape(-1), width=items.shape[1])
 
 
 def _items(batch: Batch) -> list[np.ndarray]:

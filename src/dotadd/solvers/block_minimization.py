@@ -27,21 +27,9 @@ import numpy as np
 
 from dotadd.block import squared_length
 from dotadd.interrupts import Interrupts
+from dotadd.solvers import descent
 from dotadd.solvers.certificate import Certificate, certify
-from dotadd.solvers.descent import (
-    ACTIVE,
-    BALANCE,
-    DUAL_TERMS,
-    GAP,
-    HALF_NORM,
-    INTERCEPT,
-    N_NUMBERS,
-    OLD_PG_MAX,
-    OLD_PG_MIN,
-    PG_MAX,
-    PG_MIN,
-    descend,
-)
+from dotadd.solvers.descent import ACTIVE, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
 from dotadd.solvers.problem import Intercept
 from dotadd.solvers.result import Progress, Reason, Result
@@ -51,7 +39,6 @@ SWEEPS = 10  # over a block while it is in memory: the best of the 1, 10 and 20 
 RUNS = 8  # that the rows of a part are visited in, with those of other parts between them
 RUN_ROWS = 64  # at least, in each of them
 PATIENCE = 1.5  # times the passes at the last look at the true gap, if it was missed: then it is time for another
-ROW_BYTES, PROBLEM_BYTES = 48, 10  # beside the raw example: number, cost, length, places; and alpha, sign, activity
 
 
 class Held:
@@ -80,8 +67,7 @@ class Held:
 
     def row_bytes(self) -> np.ndarray:
         """What each row takes in memory, all told."""
-        beside = ROW_BYTES + PROBLEM_BYTES * len(self.alphas)
-        return self.problem.examples.batch.row_bytes() + beside
+        return self.problem.examples.batch.row_bytes() + self.flow.beside
 
     @property
     def nbytes(self) -> int:
@@ -124,28 +110,14 @@ class State:
         self.gap, self.active = 0.0, 0
 
     def begin_block(self) -> None:
-        self.numbers[OLD_PG_MAX], self.numbers[OLD_PG_MIN] = np.inf, -np.inf
+        descent.forget_thresholds(self.numbers)
         self.certificate = None  # w is going to move
-
-    def begin_sweep(self) -> None:
-        self.numbers[ACTIVE] = 0
-        self.numbers[PG_MAX], self.numbers[PG_MIN] = -np.inf, np.inf
-
-    def end_sweep(self) -> None:
-        """The thresholds of the next sweep."""
-        numbers = self.numbers
-        numbers[OLD_PG_MAX] = numbers[PG_MAX] if numbers[PG_MAX] > 0.0 else np.inf
-        numbers[OLD_PG_MIN] = numbers[PG_MIN] if numbers[PG_MIN] < 0.0 else -np.inf
 
     def progress(self, seconds: float, read: float, cached: int) -> Progress:
         """What is known when so large a share of a pass is read. For the rest of it the gap of the last pass counts."""
-        numbers = self.numbers
         gap = self.gap if read == 1.0 else self.gap + (1.0 - read) * self.gap_before
-        dual = numbers[DUAL_TERMS] - numbers[HALF_NORM]
-        if self.flow.intercept is Intercept.REGULARIZED:
-            dual -= 0.5 * numbers[INTERCEPT] ** 2
-        elif self.flow.intercept is Intercept.FREE:
-            gap = abs(gap - numbers[INTERCEPT] * numbers[BALANCE])
+        gap = abs(gap - descent.multiplier_term(self.numbers, self.flow.intercept))
+        dual = descent.dual_objective(self.numbers, self.flow.intercept)
         primal = dual + gap
         relative = gap / primal if primal != 0.0 else 0.0  # not known in the first pass: NaN
         passes = len(self.trace) + (read == 1.0)
@@ -156,18 +128,14 @@ class State:
         self.numbers[HALF_NORM] = 0.5 * squared_length(self.w)  # the running one has rounding summed up in it
         self.trace.append(self.progress(seconds, 1.0, cached))
         self.gap_before = self.gap
-        if self.flow.intercept is Intercept.FREE:
-            self.numbers[INTERCEPT] += multiplier_step * self.numbers[BALANCE]
+        descent.move_multiplier(self.numbers, self.flow.intercept, multiplier_step)
         return self.trace[-1]
 
     def judge(self, certificate: Certificate, tol: float) -> None:
         """Take note of the true gap: it ends training, or tells at which estimate to look again."""
         self.certificate = certificate
-        if certificate.gap <= tol:
-            self.reason = Reason.CONVERGED
-        elif certificate.gap - certificate.drift <= tol:
-            self.reason = Reason.PRECISION
-        else:
+        self.reason = certificate.verdict(tol)
+        if self.reason is None:
             self.target = self.trace[-1].gap * tol / certificate.gap
             self.look_again = int(PATIENCE * len(self.trace)) + 1
 
@@ -285,6 +253,7 @@ class _Run:
             self.interrupts.check,
             which=[state.k for state in states],
             tol=np.inf if final else self.settings.tol,
+            together=False,
         )
         for state, certificate in zip(states, certificates, strict=True):
             if final:
@@ -355,7 +324,7 @@ class _Run:
         turns = np.arange(len(runs), dtype=np.int32)
         shuffle(turns, self.rng)
         for state in running:
-            state.begin_sweep()
+            descent.begin_sweep(state.numbers)
         loss = int(self.flow.loss)
         for part, order in (runs[turn] for turn in turns):
             problem = part.problem
@@ -376,7 +345,7 @@ class _Run:
                 self.seconds["descend"] += mark - expanded
                 self.check()
         for state in running:
-            state.end_sweep()
+            descent.end_sweep(state.numbers)
 
 
 def _step(flow: Flow, nbytes: int) -> float:

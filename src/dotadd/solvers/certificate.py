@@ -23,6 +23,7 @@ from dotadd.losses import total_dual_term, total_loss
 from dotadd.solvers.flow import Flow
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.problem import Intercept, Problem
+from dotadd.solvers.result import Reason
 
 SUM_BYTES = 64 << 20  # of sums in float64 that are built at once, beside the examples in memory
 ROWS = 1 << 16  # of a memory map that are worked on at a time
@@ -38,6 +39,12 @@ class Certificate(NamedTuple):
     drift: float
     """What of the gap comes from the rounding of w, which is not quite sum_i alpha_i y_i phi(z_i)."""
 
+    def verdict(self, tol: float) -> Reason | None:
+        """Why to stop; None if more steps would help: all but the drift may still shrink."""
+        if self.gap <= tol:
+            return Reason.CONVERGED
+        return Reason.PRECISION if self.drift > 0.5 * tol and self.gap - self.drift <= tol else None
+
 
 def certify(
     flow: Flow,
@@ -48,14 +55,15 @@ def certify(
     *,
     which: Sequence[int] | None = None,
     tol: float = np.inf,
+    together: bool = True,
 ) -> list[Certificate]:
     """The certificate of an answer (w, b, alpha) to each binary problem, or to those of these numbers only.
 
     check() is called after each piece. Dual variables may lie on a memory map.
 
     A free intercept is found anew, and dual variables belong to it only if sum_i alpha_i y_i = 0. So those of the
-    heavier side are scaled down, also in `alphas` itself, unless the gap is then above `tol`: an answer that is to be
-    improved goes on with the alpha that its w was made of.
+    heavier side are scaled down, also in `alphas` itself, unless the gap is then above `tol`, or that of any problem is
+    if they go on `together`: an answer that is to be improved goes on with the alpha that its w was made of.
     """
     answers = zip(range(flow.problems) if which is None else which, ws, intercepts, alphas, strict=True)
     if flow.intercept is Intercept.FREE:
@@ -89,8 +97,9 @@ def certify(
         for judge, some in zip(judges, sums, strict=True):
             judge.compare(judge.w[first:stop], some)
     certificates = [judge.certificate() for judge in judges]
-    for judge, certificate in zip(judges, certificates, strict=True):
-        if certificate.gap <= tol:
+    good = [certificate.gap <= tol for certificate in certificates]
+    for judge, done in zip(judges, good, strict=True):
+        if all(good) if together else done:
             judge.settle()
     return certificates
 

@@ -22,6 +22,10 @@ RECORD = "record"
 SHARE = 10  # times as long as writing took, training goes on before the next checkpoint
 
 
+class CheckpointError(DotaddError):
+    """A checkpoint cannot be written, read or used."""
+
+
 @dataclass
 class Checkpoint:
     """A file that is written every so many seconds. `problem` says what is being solved: another is not resumed."""
@@ -46,7 +50,7 @@ class Checkpoint:
                 np.savez(file, **{RECORD: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]
         except OSError as error:
             kept = "; the one before it is as it was" if os.path.exists(self.path) else ""
-            raise DotaddError(
+            raise CheckpointError(
                 f"{self.path}: the checkpoint cannot be written: {error.strerror or error}{kept}"
             ) from None
         now = perf_counter()
@@ -60,15 +64,15 @@ class Checkpoint:
             found = json.loads(arrays.pop(RECORD).tobytes())
             problem, state = found["problem"], found["state"]
         except FileNotFoundError:
-            raise DotaddError(
+            raise CheckpointError(
                 f"{self.path}: there is no checkpoint to resume from; leave out resume (--resume)"
             ) from None
         except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise DotaddError(f"{self.path}: is no checkpoint of dotadd, or damaged: {error}") from None
+            raise CheckpointError(f"{self.path}: is no checkpoint of dotadd, or damaged: {error}") from None
         now = json.loads(json.dumps(dict(self.problem)))
         for name in now.keys() | problem.keys():
             if now.get(name) != problem.get(name):
-                raise DotaddError(
+                raise CheckpointError(
                     f"{self.path}: is a checkpoint of another problem: {name} was {problem.get(name)}, "
                     f"and is {now.get(name)}; leave out resume (--resume) to begin anew"
                 )

@@ -37,20 +37,8 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.block import squared_length
 from dotadd.losses import HINGE, LOGISTIC, Loss, total_dual_term
-from dotadd.solvers.descent import (
-    ACTIVE,
-    BALANCE,
-    DUAL_TERMS,
-    GAP,
-    HALF_NORM,
-    INTERCEPT,
-    N_NUMBERS,
-    OLD_PG_MAX,
-    OLD_PG_MIN,
-    PG_MAX,
-    PG_MIN,
-    descend,
-)
+from dotadd.solvers import descent
+from dotadd.solvers.descent import ACTIVE, BALANCE, DUAL_TERMS, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
@@ -85,7 +73,7 @@ class _State:
             numbers[INTERCEPT] = numbers[BALANCE]
         numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, problem.cost)
         numbers[HALF_NORM] = 0.5 * squared_length(self.w)
-        numbers[OLD_PG_MAX], numbers[OLD_PG_MIN] = np.inf, -np.inf
+        descent.forget_thresholds(numbers)
         numbers[ACTIVE] = self.active.sum()
 
     def set_gap(self, gap: float) -> None:
@@ -109,22 +97,13 @@ class _State:
         latest = self.trace[-1]
         return latest.active == 0 or (latest.gap <= self.target and latest.passes >= self.look_again)
 
-    def begin_pass(self) -> None:
-        numbers = self.numbers
-        numbers[GAP], numbers[ACTIVE] = 0.0, 0
-        numbers[PG_MAX], numbers[PG_MIN] = -np.inf, np.inf
-
     def end_pass(self, seconds: float, multiplier_step: float, sample: int | None) -> Progress:
         """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
-        numbers = self.numbers
-        numbers[OLD_PG_MAX] = numbers[PG_MAX] if numbers[PG_MAX] > 0.0 else np.inf
-        numbers[OLD_PG_MIN] = numbers[PG_MIN] if numbers[PG_MIN] < 0.0 else -np.inf
-        dual, gap = numbers[DUAL_TERMS] - numbers[HALF_NORM], numbers[GAP]
-        if self.problem.intercept is Intercept.REGULARIZED:
-            dual -= 0.5 * numbers[INTERCEPT] ** 2
-        elif self.problem.intercept is Intercept.FREE:
-            gap -= numbers[INTERCEPT] * numbers[BALANCE]
-            numbers[INTERCEPT] += multiplier_step * numbers[BALANCE]
+        numbers, intercept = self.numbers, self.problem.intercept
+        descent.end_sweep(numbers)
+        dual = descent.dual_objective(numbers, intercept)
+        gap = numbers[GAP] - descent.multiplier_term(numbers, intercept)
+        descent.move_multiplier(numbers, intercept, multiplier_step)
         primal = dual + gap
         relative = abs(gap) / primal if primal > 0.0 else 0.0
         active, rows = int(numbers[ACTIVE]), len(self.alpha)
@@ -248,7 +227,7 @@ def _pass(
     """
     in_memory = problem.examples.in_memory
     for state in states:
-        state.begin_pass()
+        descent.begin_sweep(state.numbers)
     for group in [[state] for state in states] if in_memory else [states]:
         order = np.flatnonzero(np.logical_or.reduce([state.active for state in group])).astype(np.int32)
         shuffle(order, rng)

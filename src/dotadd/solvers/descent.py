@@ -11,11 +11,46 @@ import numpy as np
 from dotadd._jit import kernel, prefetch
 from dotadd.block import row_add, row_dot
 from dotadd.losses import HINGE, LOGISTIC, SQUARED_HINGE, dual_step, dual_term, value
+from dotadd.solvers.problem import Intercept
 
 # The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
 INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
 N_NUMBERS = 10
 AHEAD = 3  # rows: the next but two is fetched into the cache while this one is worked on
+
+
+def begin_sweep(numbers: np.ndarray) -> None:
+    """Forget what the last sweep has summed up."""
+    numbers[GAP], numbers[ACTIVE] = 0.0, 0
+    numbers[PG_MAX], numbers[PG_MIN] = -np.inf, np.inf
+
+
+def end_sweep(numbers: np.ndarray) -> None:
+    """Make the largest projected gradients of this sweep the thresholds of the next one."""
+    numbers[OLD_PG_MAX] = numbers[PG_MAX] if numbers[PG_MAX] > 0.0 else np.inf
+    numbers[OLD_PG_MIN] = numbers[PG_MIN] if numbers[PG_MIN] < 0.0 else -np.inf
+
+
+def forget_thresholds(numbers: np.ndarray) -> None:
+    """Let no example become inactive in the next sweep."""
+    numbers[OLD_PG_MAX], numbers[OLD_PG_MIN] = np.inf, -np.inf
+
+
+def dual_objective(numbers: np.ndarray, intercept: Intercept) -> float:
+    """D(alpha), as far as rounding lets the running numbers tell."""
+    dual = float(numbers[DUAL_TERMS] - numbers[HALF_NORM])
+    return dual - 0.5 * float(numbers[INTERCEPT]) ** 2 if intercept is Intercept.REGULARIZED else dual
+
+
+def multiplier_term(numbers: np.ndarray, intercept: Intercept) -> float:
+    """What a free intercept takes from the sum of the local gaps while sum_i alpha_i y_i is not 0."""
+    return float(numbers[INTERCEPT] * numbers[BALANCE]) if intercept is Intercept.FREE else 0.0
+
+
+def move_multiplier(numbers: np.ndarray, intercept: Intercept, step: float) -> None:
+    """The method of multipliers for a free intercept, after a pass. Moved more often it runs away."""
+    if intercept is Intercept.FREE:
+        numbers[INTERCEPT] += step * numbers[BALANCE]
 
 
 @kernel

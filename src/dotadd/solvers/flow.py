@@ -58,6 +58,12 @@ class Flow:
     dtype: type = np.float32
     threads: int = 1
 
+    @property
+    def beside(self) -> int:
+        """Bytes that an example in memory takes beside its raw row: number, cost, length, offsets; and for each binary
+        problem alpha, sign and whether it is active."""
+        return 48 + 10 * self.problems
+
     def zeros(self) -> np.ndarray:
         """A w of zeros."""
         return aligned_zeros(self.phi, self.dtype)

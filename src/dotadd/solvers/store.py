@@ -18,7 +18,6 @@ from dotadd.solvers.flow import Flow, piece_bytes
 from dotadd.solvers.settings import shuffle
 
 FULL = 0.9  # of the capacity: time to be less generous
-ROW_BYTES, PROBLEM_BYTES = 48, 10  # beside a raw example: number, cost, length, offsets; alpha, sign and activity
 SPARE = 1 / 8  # of the capacity is set free at a time when there is no room
 
 
@@ -46,10 +45,6 @@ class Store:
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.present))
-
-    @property
-    def beside(self) -> int:
-        return ROW_BYTES + PROBLEM_BYTES * self.flow.problems
 
     @property
     def full(self) -> bool:
@@ -118,10 +113,7 @@ class Store:
         if self.pool is None:
             return {}
         places = self.places()
-        rank = np.zeros(len(self.rows), np.int64)
-        rank[places] = np.arange(len(places))
-        order = self.order[self.present[self.order]]
-        state = {"rows": self.rows[places], "order": rank[order], "changed": np.array([self._changed])}
+        state = {"rows": self.rows[places], "order": self.order, "changed": np.array([self._changed])}
         state |= {f"active.{k}": active[places] for k, active in enumerate(self.active)}
         return state | {f"pool.{name}": array for name, array in self.pool.layout(places).items()}
 
@@ -134,19 +126,16 @@ class Store:
         places = np.empty(0, np.int64)
         for piece in self.flow.read(piece_bytes(self.flow.memory)):
             check()
+            if self.pool is None:
+                layout = {name[5:]: array for name, array in state.items() if name.startswith("pool.")}
+                self.pool, places = Pool.again(layout, type(piece.batch), self.capacity, self.flow.beside)
+                self._grow()
             first, stop = np.searchsorted(rows, [piece.first_row, piece.first_row + len(piece)], sorter=by_number)
-            if first == stop:
-                continue
             mine = by_number[first:stop]
             at = rows[mine] - piece.first_row
             batch = piece.batch.take(at)
-            if self.pool is None:
-                self.pool = Pool.like(batch, self.capacity, self.beside)
-                layout = {name[5:]: array for name, array in state.items() if name.startswith("pool.")}
-                places = self.pool.reserve(layout)
-                self._grow()
-            if not self.pool.takes(batch):
-                batch = self._like_mine(batch)
+            if not self.pool.takes(batch):  # the pool was made wide enough for all of them
+                batch = type(batch).concat([self.pool.batch.slice(0, 0), batch])  # type: ignore[list-item]
             self.pool.write(places[mine], batch)
             self.rows[places[mine]], self.present[places[mine]] = rows[mine], True
             self.cost[places[mine]] = piece.cost[at]
@@ -158,13 +147,13 @@ class Store:
             if stop == len(rows):
                 break
         self.kept[rows] = True
-        self.order = places[state["order"]].astype(np.int32)
+        self.order = state["order"]
         self._changed = bool(state["changed"][0])
 
     def _make_room(self, batch: Batch) -> tuple[Batch, np.ndarray]:
         """The rows of this batch that there is room for, in a form that the pool takes, and which they are."""
         if self.pool is None:
-            self.pool = Pool.like(batch, self.capacity, self.beside)
+            self.pool = Pool.like(batch, self.capacity, self.flow.beside)
         if not self.pool.takes(batch):
             batch = self._like_mine(batch)
         fit = np.arange(len(batch))
@@ -189,7 +178,7 @@ class Store:
         if not self.pool.takes(batch):
             places = self.places()
             rows = type(mine).concat([mine.take(places), batch.slice(0, 0)])  # type: ignore[list-item]
-            self.pool = Pool.like(rows, self.capacity, self.beside)
+            self.pool = Pool.like(rows, self.capacity, self.flow.beside)
             self.pool.put(rows)
             self._move(places)
         return batch

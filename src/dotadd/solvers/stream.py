@@ -21,9 +21,8 @@ the tolerance, or M+ - M- is as good as zero, one more pass proves it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -36,58 +35,23 @@ from dotadd.errors import DotaddError
 from dotadd.expand import Expansion
 from dotadd.interrupts import Interrupts
 from dotadd.losses import HINGE, LOGISTIC, total_dual_term, total_loss
+from dotadd.solvers import descent
 from dotadd.solvers.certificate import Certificate, certify
-from dotadd.solvers.descent import (
-    BALANCE,
-    DUAL_TERMS,
-    GAP,
-    HALF_NORM,
-    INTERCEPT,
-    N_NUMBERS,
-    OLD_PG_MAX,
-    OLD_PG_MIN,
-    PG_MAX,
-    PG_MIN,
-    descend,
-)  # fmt: skip
+from dotadd.solvers.checkpoint import CheckpointError
+from dotadd.solvers.descent import GAP, INTERCEPT, N_NUMBERS, OLD_PG_MAX, OLD_PG_MIN, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
 from dotadd.solvers.problem import Intercept
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
+from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 
 IN_FLIGHT = 3  # pieces that are being read, decoded and worked on beside the examples that are kept
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
 PATIENCE = 10  # visits for each row that has arrived, at most
-TIGHTEN = 0.9  # eps, at each round while memory is nearly full
-STILL = 1e-4  # M+ - M-: nothing would move any more
 SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked whether to go on
 TELL_EVERY = 0.2  # seconds
 PAUSE = 0.02  # seconds that the reader is waited for before visits go on that gain less than the next piece would
-
-
-@dataclass
-class _Counters:
-    """Where training stands, in numbers that a checkpoint can write down; lists have an entry for each problem."""
-
-    passes: int = 0
-    position: int = 0  # rows of this pass that have arrived
-    step: float = 0.0  # what the constant feature adds to |phi|^2, or the weight of the multiplier of a free intercept
-    tol: float = 0.0  # as it was asked for
-    target: float = 0.0  # estimate of the gap at which to prove it
-    still: float = STILL
-    elapsed: float = 0.0  # seconds of earlier runs
-    eps: list[float] = field(default_factory=list)
-    worst: list[float] = field(default_factory=list)  # projected gradient of this round
-    round_rows: int = 0
-    round_gap: list[float] = field(default_factory=list)  # of this round so far
-    last_gap: list[float] = field(default_factory=list)  # of the round before
-    new_gap: list[float] = field(default_factory=list)  # of rows that came since
-    highest: list[float] = field(default_factory=list)  # projected gradient of this pass, M+
-    lowest: list[float] = field(default_factory=list)  # M-
-    arrived: list[list[float]] = field(default_factory=list)  # gap of each piece of this pass
-    before: list[list[float]] = field(default_factory=list)  # and of the pass before
-    trace: list[list[Progress]] = field(default_factory=list)
 
 
 def stream(flow: Flow, settings: Settings) -> list[Result]:
@@ -108,46 +72,48 @@ class _Trainer:
         capacity = max(flow.memory - IN_FLIGHT * self.piece_bytes, flow.memory // 2)
         self.store = Store(flow, self.alphas, capacity, settings.seed)
         self.rng = settings.rng()
-        nothing, k = [0.0] * flow.problems, flow.problems
-        self.at = _Counters(
-            tol=settings.tol, target=settings.tol, eps=[np.inf] * k, worst=nothing[:], round_gap=nothing[:],
-            last_gap=nothing[:], new_gap=nothing[:], before=[[] for _ in range(k)], trace=[[] for _ in range(k)],
-        )  # fmt: skip
-        self._begin_pass()
+        self.at = Standing.at_the_start(flow.problems, settings.tol)
         self._told = 0.0
 
     def solve(self) -> list[Result]:
-        checkpoint = self.settings.checkpoint
-        certificates: list[Certificate] | None = None
+        settings = self.settings
+        if settings.checkpoint is not None and settings.resume:
+            self._restore(*settings.checkpoint.load())
         try:
-            if checkpoint is not None and self.settings.resume:
-                self._restore(*checkpoint.load())
-            reason = Reason.MAX_PASSES
-            while self.at.passes < self.settings.max_passes:
-                self._pass()
-                if not self._ready():
-                    continue
-                certificates = self._certify(self.settings.tol)
-                if (proved := self._judge(certificates)) is not None:
-                    reason = proved
-                    break
-                certificates = None
+            reason, certificates = self._train()
         except TimeUpError:
-            reason = Reason.MAX_TIME
+            reason, certificates = Reason.MAX_TIME, None
         except KeyboardInterrupt:
-            reason = Reason.INTERRUPTED
-        except Exception as error:
+            reason, certificates = Reason.INTERRUPTED, None
+        except (DotaddError, OSError) as error:
             raise self._given_up(error) from error
-        if checkpoint is not None:
+        if settings.checkpoint is not None and reason not in (Reason.CONVERGED, Reason.PRECISION):
             self.save()
         if certificates is None:
-            self.clock.limit = np.inf
             try:
-                certificates = self._certify()
+                certificates = self._certify(self.interrupts.check)
             except KeyboardInterrupt:  # a second one: leave without the proof
                 nan = np.nan
                 certificates = [Certificate(nan, nan, nan, float(some[INTERCEPT]), nan) for some in self.numbers]
         return [self._result(k, reason, certificate) for k, certificate in enumerate(certificates)]
+
+    def _train(self) -> tuple[Reason, list[Certificate] | None]:
+        """Passes until a proof succeeds; why they ended, and the proof if alpha is the one that it is about."""
+        tol = self.settings.tol
+        while self.at.passes < self.settings.max_passes:
+            self._pass()
+            ready = self.at.calls_for_proof
+            self.at.begin_pass()
+            if not ready:
+                continue
+            certificates = self._certify(self._check, tol)
+            verdicts = [certificate.verdict(tol) for certificate in certificates]
+            if all(verdict is Reason.CONVERGED for verdict in verdicts):
+                return Reason.CONVERGED, certificates
+            if Reason.PRECISION in verdicts:
+                return Reason.PRECISION, None
+            self.at.not_proved(max(certificate.gap for certificate in certificates))
+        return Reason.MAX_PASSES, None
 
     def _pass(self) -> None:
         """The rest of a pass of the reader."""
@@ -221,31 +187,18 @@ class _Trainer:
         """Visit the next examples of a round over the memory; returns how many."""
         at, store = self.at, self.store
         if not len(store.order):
-            self._begin_round()
+            at.begin_round(store.begin_round(self.rng))
         examples, some = store.next(most)
         gaps = self._visit(examples, some, store.signs, store.cost, store.norms, store.alphas, store.active)
         for k, numbers in enumerate(self.numbers):
-            at.round_gap[k] += gaps[k]
-            at.worst[k] = max(at.worst[k], numbers[PG_MAX], -numbers[PG_MIN])
+            at.visited_in_round(k, numbers, gaps[k])
         store.release(some)
         if not len(store.order):
-            self._end_round()
+            at.end_round(full=store.full)
         return len(some)
 
     def _duals(self) -> float:
-        return sum(self._dual(k) for k in range(self.flow.problems))
-
-    def _begin_round(self) -> None:
-        at = self.at
-        at.round_rows = self.store.begin_round(self.rng)
-        for k in range(self.flow.problems):
-            at.round_gap[k] = at.new_gap[k] = at.worst[k] = 0.0
-
-    def _end_round(self) -> None:
-        at = self.at
-        at.last_gap = at.round_gap[:]
-        at.round_rows = 0
-        at.eps = [worst * (TIGHTEN if self.store.full else 1.0) for worst in at.worst]
+        return sum(descent.dual_objective(numbers, self.flow.intercept) for numbers in self.numbers)
 
     def _visit(
         self,
@@ -260,7 +213,7 @@ class _Trainer:
         """Coordinate descent over these rows, in this order; returns their shares of the gap."""
         at = self.at
         for k, numbers in enumerate(self.numbers):
-            numbers[GAP], numbers[PG_MAX], numbers[PG_MIN] = 0.0, -np.inf, np.inf
+            descent.begin_sweep(numbers)
             numbers[OLD_PG_MAX], numbers[OLD_PG_MIN] = at.eps[k], -at.eps[k]
         for block, place, rows in examples.blocks(order, ahead=True):
             for k, w in enumerate(self.ws):
@@ -270,52 +223,24 @@ class _Trainer:
                 )  # fmt: skip
             self._check()
         for k, numbers in enumerate(self.numbers):
-            at.highest[k], at.lowest[k] = max(at.highest[k], numbers[PG_MAX]), min(at.lowest[k], numbers[PG_MIN])
+            at.visited(k, numbers)
         return [float(numbers[GAP]) for numbers in self.numbers]
 
-    def _begin_pass(self) -> None:
-        at, problems = self.at, range(self.flow.problems)
-        at.position = 0
-        at.highest, at.lowest = [0.0 for _ in problems], [0.0 for _ in problems]
-        at.arrived = [[] for _ in problems]
-
     def _end_pass(self) -> None:
-        self.at.passes += 1
-        for k in range(self.flow.problems):
-            self.at.trace[k].append(self._progress(k, 1.0))
-        self._tell(1.0)
-        self.at.before = self.at.arrived
-        if self.flow.intercept is Intercept.FREE:  # the multiplier; moved more often than once a pass it runs away
-            for numbers in self.numbers:
-                numbers[INTERCEPT] += self.at.step * numbers[BALANCE]
-
-    def _passing_gap(self, k: int) -> float:
-        """The gap of the examples that pass by, each as it was when it was last looked at."""
-        arrived, before = self.at.arrived[k], self.at.before[k]
-        return sum(arrived) + sum(before[len(arrived) :])
-
-    def _kept_gap(self, k: int) -> float:
-        """The gap of the examples in memory."""
         at = self.at
-        left = len(self.store.order) / at.round_rows if at.round_rows else 0.0
-        return at.new_gap[k] + (at.round_gap[k] + left * at.last_gap[k] if at.round_rows else at.last_gap[k])
-
-    def _dual(self, k: int) -> float:
-        numbers = self.numbers[k]
-        dual = float(numbers[DUAL_TERMS] - numbers[HALF_NORM])
-        return dual - 0.5 * float(numbers[INTERCEPT]) ** 2 if self.flow.intercept is Intercept.REGULARIZED else dual
-
-    def _gap(self, k: int) -> float:
-        """The estimate of primal minus dual; nothing is known before the first pass has ended."""
-        if not self.at.passes:
-            return np.nan
-        gap = self._passing_gap(k) + self._kept_gap(k)
-        if self.flow.intercept is Intercept.FREE:
-            gap -= float(self.numbers[k][INTERCEPT] * self.numbers[k][BALANCE])
-        return abs(gap)
+        at.end_pass()
+        for k in range(self.flow.problems):
+            at.trace[k].append(self._progress(k, 1.0))
+        self._tell(1.0)
+        for numbers in self.numbers:
+            descent.move_multiplier(numbers, self.flow.intercept, at.step)
 
     def _progress(self, k: int, read: float) -> Progress:
-        dual, gap = self._dual(k), self._gap(k)
+        """Where problem k stands; nothing is known of its gap before the first pass has ended."""
+        numbers, intercept = self.numbers[k], self.flow.intercept
+        dual = descent.dual_objective(numbers, intercept)
+        gap = self.at.gap(k, len(self.store.order)) - descent.multiplier_term(numbers, intercept)
+        gap = abs(gap) if self.at.passes else np.nan
         relative = gap / (dual + gap) if dual + gap != 0.0 else 0.0
         kept = len(self.store)
         passes = self.at.passes if read == 1.0 else self.at.passes + 1
@@ -333,33 +258,11 @@ class _Trainer:
         for k in range(self.flow.problems):
             tell(self._progress(k, share), k)
 
-    def _ready(self) -> bool:
-        """Whether the pass that has ended calls for a proof. The next one begins."""
-        at = self.at
-        ready = all(
-            at.trace[k][-1].gap <= at.target or at.highest[k] - at.lowest[k] <= at.still
-            for k in range(self.flow.problems)
-        )
-        self._begin_pass()
-        return ready
-
-    def _judge(self, certificates: list[Certificate]) -> Reason | None:
-        """Why to stop, if the gaps that were proved are a reason."""
-        tol, at = self.settings.tol, self.at
-        worst = max(certificate.gap for certificate in certificates)
-        if worst <= tol:
-            return Reason.CONVERGED
-        if max(certificate.drift for certificate in certificates) > 0.5 * tol:
-            return Reason.PRECISION
-        at.target *= max(0.1, 0.5 * tol / worst)
-        at.still *= 0.1
-        return None
-
-    def _certify(self, tol: float = np.inf) -> list[Certificate]:
+    def _certify(self, check: Callable[[], None], tol: float = np.inf) -> list[Certificate]:
         with self._timed("certify"):
             self.store.write_back()
             intercepts = [float(numbers[INTERCEPT]) for numbers in self.numbers]
-            return certify(self.flow, self.ws, intercepts, self.alphas, self._check, tol=tol)
+            return certify(self.flow, self.ws, intercepts, self.alphas, check, tol=tol)
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -368,7 +271,7 @@ class _Trainer:
         arrays = {f"w.{k}": w for k, w in enumerate(self.ws)} | {f"alpha.{k}": a for k, a in enumerate(self.alphas)}
         arrays |= {f"numbers.{k}": numbers for k, numbers in enumerate(self.numbers)} | {"rng": self.rng}
         arrays |= {f"store.{name}": array for name, array in self.store.state().items()}
-        record = asdict(self.at) | {"elapsed": self.at.elapsed + self.clock.elapsed(), "seconds": self.seconds}
+        record = self.at.record(self.clock.elapsed()) | {"seconds": self.seconds}
         record["random"] = self.store.random.bit_generator.state
         self.settings.checkpoint.save(arrays, record)
 
@@ -379,20 +282,18 @@ class _Trainer:
         self.rng[:] = arrays["rng"]
         self.store.random.bit_generator.state = record.pop("random")
         self.seconds = record.pop("seconds")
-        self.at = _Counters(**record)
-        if self.at.tol != self.settings.tol:
-            self.at.tol = self.at.target = self.settings.tol
-        self.at.trace = [[Progress(*row) for row in rows] for rows in self.at.trace]
+        self.at = Standing.of_record(record, self.settings.tol)
         state = {name[len("store.") :]: array for name, array in arrays.items() if name.startswith("store.")}
-        self.store.restore(state, self.at.step, self._check)
+        self.store.restore(state, self.at.step, self.interrupts.check)
 
     def _given_up(self, error: Exception) -> Exception:
         """The error, with where to find what was learned until then."""
-        if self.settings.checkpoint is None or not isinstance(error, DotaddError | OSError):
+        if self.settings.checkpoint is None or isinstance(error, CheckpointError):
             return error
-        if "checkpoint" in str(error):
-            return error
-        self.save()
+        try:
+            self.save()
+        except CheckpointError as another:
+            return DotaddError(f"{error}; and {another}")
         where = f"training stopped in pass {self.at.passes + 1}, and resume (--resume) goes on from "
         return DotaddError(f"{error}; {where}{self.settings.checkpoint.path}")
 

@@ -1,0 +1,121 @@
+"""Standing: how far StreamSVM has come, in numbers that a checkpoint can write down.
+
+A pass is the reader's, over all examples; a round is the trainer's, over those in memory. Both sum up the gap: each
+example's share when it was last looked at. A row is counted with the pass while it passes by, and with the rounds
+while it is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dotadd.solvers.descent import PG_MAX, PG_MIN
+from dotadd.solvers.result import Progress
+
+TIGHTEN = 0.9  # eps, at each round while memory is nearly full
+STILL = 1e-4  # M+ - M-: nothing would move any more
+
+
+@dataclass
+class Standing:
+    """Lists have an entry for each of the binary problems."""
+
+    passes: int = 0
+    position: int = 0  # rows of this pass that have arrived
+    step: float = 0.0  # what the constant feature adds to |phi|^2, or the weight of the multiplier of a free intercept
+    tol: float = 0.0  # as it was asked for
+    target: float = 0.0  # estimate of the gap at which to prove it
+    still: float = STILL
+    elapsed: float = 0.0  # seconds of earlier runs
+    eps: list[float] = field(default_factory=list)
+    worst: list[float] = field(default_factory=list)  # projected gradient of this round
+    round_rows: int = 0
+    round_gap: list[float] = field(default_factory=list)  # of this round so far
+    last_gap: list[float] = field(default_factory=list)  # of the round before
+    new_gap: list[float] = field(default_factory=list)  # of rows that came since
+    highest: list[float] = field(default_factory=list)  # projected gradient of this pass, M+
+    lowest: list[float] = field(default_factory=list)  # M-
+    arrived: list[list[float]] = field(default_factory=list)  # gap of each piece of this pass
+    before: list[list[float]] = field(default_factory=list)  # and of the pass before
+    trace: list[list[Progress]] = field(default_factory=list)
+
+    @classmethod
+    def at_the_start(cls, problems: int, tol: float) -> Standing:
+        def nothing() -> list[float]:
+            return [0.0] * problems
+
+        at = cls(
+            tol=tol, target=tol, eps=[np.inf] * problems, worst=nothing(), round_gap=nothing(), last_gap=nothing(),
+            new_gap=nothing(), before=[[] for _ in range(problems)], trace=[[] for _ in range(problems)],
+        )  # fmt: skip
+        at.begin_pass()
+        return at
+
+    def record(self, elapsed: float) -> dict[str, Any]:
+        """What is told to JSON, after so many seconds of this run."""
+        return asdict(self) | {"elapsed": self.elapsed + elapsed}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any], tol: float) -> Standing:
+        """What was told to JSON; training goes on to this tolerance."""
+        at = cls(**record)
+        if at.tol != tol:
+            at.tol = at.target = tol
+            at.still = STILL
+        at.trace = [[Progress(*row) for row in rows] for rows in at.trace]
+        return at
+
+    def begin_pass(self) -> None:
+        problems = len(self.eps)
+        self.position = 0
+        self.highest, self.lowest = [0.0] * problems, [0.0] * problems
+        self.arrived = [[] for _ in range(problems)]
+
+    def end_pass(self) -> None:
+        self.passes += 1
+        self.before = self.arrived
+
+    def begin_round(self, rows: int) -> None:
+        self.round_rows = rows
+        for k in range(len(self.eps)):
+            self.round_gap[k] = self.new_gap[k] = self.worst[k] = 0.0
+
+    def visited(self, k: int, numbers: np.ndarray) -> None:
+        """Some rows were visited, and these were the largest projected gradients."""
+        self.highest[k] = max(self.highest[k], float(numbers[PG_MAX]))
+        self.lowest[k] = min(self.lowest[k], float(numbers[PG_MIN]))
+
+    def visited_in_round(self, k: int, numbers: np.ndarray, gap: float) -> None:
+        """Some rows in memory were visited, and this was their share of the gap."""
+        self.round_gap[k] += gap
+        self.worst[k] = max(self.worst[k], float(numbers[PG_MAX]), -float(numbers[PG_MIN]))
+
+    def end_round(self, *, full: bool) -> None:
+        self.last_gap = self.round_gap[:]
+        self.round_rows = 0
+        self.eps = [worst * (TIGHTEN if full else 1.0) for worst in self.worst]
+
+    def gap(self, k: int, left: int) -> float:
+        """The estimate of the gap, when so many rows in memory are still to be visited in this round."""
+        arrived, before = self.arrived[k], self.before[k]
+        passing = sum(arrived) + sum(before[len(arrived) :])
+        if not self.round_rows:
+            return passing + self.new_gap[k] + self.last_gap[k]
+        return passing + self.new_gap[k] + self.round_gap[k] + left / self.round_rows * self.last_gap[k]
+
+    @property
+    def calls_for_proof(self) -> bool:
+        """Whether the pass that has ended looks as if all problems were solved."""
+        return all(
+            rows[-1].gap <= self.target or high - low <= self.still
+            for rows, high, low in zip(self.trace, self.highest, self.lowest, strict=True)
+        )
+
+    def not_proved(self, gap: float) -> None:
+        """The true gap was larger than hoped: look again when the estimate is better."""
+        self.target *= max(0.1, 0.5 * self.tol / gap)
+        self.still *= 0.1
