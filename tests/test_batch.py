@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from naive_sources import rows_of
 
-from dotadd.batch import DenseRows, Growing, Images, SparseRows, Strings, from_arrow
+from dotadd.batch import DenseRows, Images, SparseRows, Strings, from_arrow
+from dotadd.growing import Growing
 
 
 def sparse(binary: bool = False, index: type = np.int32, value: type = np.float32) -> SparseRows:

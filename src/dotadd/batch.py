@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from dotadd.growing import Growing, GrowingOffsets
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -69,48 +71,6 @@ def item_places(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.n
     taken = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=taken[1:])
     return taken, np.arange(taken[-1]) + np.repeat(starts - taken[:-1], lengths)
-
-
-class Growing:
-    """An array that grows at its end where it lies: large blocks of memory are extended, not copied.
-
-    Its type widens to hold what arrives (int32 to int64, float32 to float64, longer text).
-    """
-
-    def __init__(self, first: np.ndarray) -> None:
-        self._array = np.array(first, copy=True, order="C", subok=False)
-        self._used = len(first)
-
-    def __len__(self) -> int:
-        return self._used
-
-    def extend(self, more: np.ndarray) -> None:
-        dtype = np.result_type(self._array, more)
-        if dtype != self._array.dtype:
-            self._array = self._array.astype(dtype)
-        stop = self._used + len(more)
-        if stop > len(self._array):
-            self._resize(max(stop, len(self._array) * 5 // 4))
-        self._array[self._used : stop] = more
-        self._used = stop
-
-    def done(self) -> np.ndarray:
-        self._resize(self._used)
-        return self._array
-
-    def _resize(self, length: int) -> None:
-        self._array.resize((length, *self._array.shape[1:]), refcheck=False)
-
-
-class GrowingOffsets(Growing):
-    """Offsets of rows that lie one after the other, from the offsets of each part."""
-
-    def __init__(self) -> None:
-        super().__init__(np.zeros(1, np.int64))
-
-    def extend(self, more: np.ndarray) -> None:
-        shift = int(self._array[self._used - 1]) - int(more[0])
-        super().extend(more[1:].astype(np.int64) + shift)
 
 
 class SparseRows(Batch):

@@ -20,7 +20,7 @@ from dotadd.features.linear import Linear
 from dotadd.losses import Loss
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model import Model, usable_rows
-from dotadd.protocol import Estimator
+from dotadd.protocol import Estimator, column
 from dotadd.solvers import SOLVERS, STREAMING, choose_solver
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.flow import piece_bytes
@@ -142,7 +142,7 @@ class LinearSVM(Estimator):
         a warning.
         """
         self._check_parameters()
-        source = open_source(X, _column(y), sample_weight)
+        source = open_source(X, column(y), sample_weight)
         budget = available() // 2 if self.memory is None else parse_bytes(self.memory)
         earlier = [start] if isinstance(start, Result) else start
         data = None
@@ -393,17 +393,3 @@ class LinearSVM(Estimator):
         if self.memory is not None:
             parse_bytes(self.memory)
         thread_count(self.n_jobs)
-
-
-def _column(y: Any) -> Any:
-    """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does."""
-    if y is None:
-        return None
-    array = np.asarray(y)
-    if array.ndim != 2 or array.shape[1] != 1:
-        return array
-    from sklearn.exceptions import DataConversionWarning
-
-    message = "A column-vector y was passed when a 1d array was expected."
-    warnings.warn(message, DataConversionWarning, stacklevel=3)
-    return array.ravel()

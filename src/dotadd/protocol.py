@@ -106,3 +106,17 @@ def _feature_names(X: Any) -> np.ndarray | None:
 def _listed(names: list[str], at_most: int = 5) -> str:
     rest = "- ...\n" if len(names) > at_most else ""
     return "".join(f"- {name}\n" for name in names[:at_most]) + rest
+
+
+def column(y: Any) -> Any:
+    """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does."""
+    if y is None:
+        return None
+    array = np.asarray(y)
+    if array.ndim != 2 or array.shape[1] != 1:
+        return array
+    from sklearn.exceptions import DataConversionWarning
+
+    message = "A column-vector y was passed when a 1d array was expected."
+    warnings.warn(message, DataConversionWarning, stacklevel=3)
+    return array.ravel()

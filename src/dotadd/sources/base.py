@@ -8,8 +8,9 @@ from itertools import chain
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, Growing
+from dotadd.batch import Batch, DenseRows
 from dotadd.errors import DataError
+from dotadd.growing import Growing
 
 CHUNK_BYTES = 32 << 20
 CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends

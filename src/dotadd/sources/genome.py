@@ -14,8 +14,8 @@ from typing import IO
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.batch import Growing
 from dotadd.errors import DataError, DotaddError
+from dotadd.growing import Growing
 from dotadd.sources.text import decompressed, reading
 
 BUFFER = 4 << 20  # small enough for Ctrl-C while xz decompresses it
