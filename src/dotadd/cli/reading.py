@@ -14,7 +14,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from dotadd.sources.base import Source
 
-FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy"]
+FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx"]
 
 
 @Parameter(name="*", group="Reading the data")
@@ -26,19 +26,22 @@ class Reading:
     """Format of the file, where name and content do not tell."""
 
     label: str | None = None
-    """Column with the labels."""
+    """Column with the labels, or array of an .npz file."""
 
     column: str | None = None
-    """Column with the text or sequence; without it, all columns of numbers."""
+    """Column with the text or sequence; without it, all columns of numbers. Of an .npz file, the array of examples."""
 
     weight: str | None = None
     """Column with the weights of the rows."""
 
     labels: str | None = None
-    """Second file with lines of name, tab, label, for FASTA without labels in the headers."""
+    """Second file of names and labels, for FASTA and for folders of images; for idx images, the idx file of labels."""
 
     zero_based: Annotated[bool, Parameter(negative="", show_default=False)] = False
     """Indices of LIBSVM files count from 0."""
+
+    size: str | None = None
+    """Rows of numbers are images of this height and width, such as 24x32."""
 
     on_bad_row: Literal["error", "skip"] = "error"
     """Stop at a row that cannot be used, or leave it out and count it."""

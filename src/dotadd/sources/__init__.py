@@ -24,6 +24,9 @@ _OPTIONS = {
     "arrow": {"column", "label", "weight"},
     "parquet": {"column", "label", "weight"},
     "npy": set(),
+    "npz": {"column", "label", "weight"},
+    "idx": {"labels"},
+    "folder": {"labels"},
 }
 
 
@@ -39,26 +42,33 @@ def open(
     labels: str | os.PathLike[str] | None = None,
     zero_based: bool | None = None,
     dtype: type | None = None,
+    size: str | tuple[int, int] | None = None,
     on_bad_row: str = "error",
 ) -> Source:
-    """A source of examples: files, arrays, sparse matrices, lists of strings, data frames, Arrow tables.
+    """A source of examples: files, folders of images, arrays, sparse matrices, lists of strings, data frames, Arrow
+    tables.
 
     Parameters
     ----------
     x : NumPy array (2-D rows, 3-D images, 1-D text), SciPy sparse matrix, list of str or bytes, list of lists of
         numbers, pandas or polars data frame or series, Arrow table, record batch or array, a path, a list of paths, a
         pattern such as "part-*.parquet", a Batch or a Source. A list of str is read as examples unless each names a
-        file that exists; a list of `pathlib.Path` is always read as files.
+        file that exists; a list of `pathlib.Path` is always read as files. A folder is read as gray images of one
+        size (PNG and JPEG, needs pillow), whose labels are the names of its subfolders.
     y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
-    format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet" or "npy", where neither the name of the file
-        nor its beginning tells.
-    label : the column of the label; for FASTA the field of the header. Files use a column called "label" by default.
+    format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz" or "idx", where neither the name
+        of the file nor its beginning tells.
+    label : the column of the label; for FASTA the field of the header, for .npz the array. Files use a column called
+        "label" by default, .npz an array called "label", "labels", "y" or "target" that is as long as the examples.
     column : the column of the text, the sequence or the vector. By default all numeric columns but the label and the
-        weight are features, or else the only column of text. CSV without a header: the columns' numbers, from 0.
-    weight : the column of the weights.
-    labels : for FASTA, a second file of names and labels.
+        weight are features, or else the only column of text. CSV without a header: the columns' numbers, from 0. Of
+        .npz, the only array of 2 or 3 dimensions is read, or else the only one of text.
+    weight : the column, or array, of the weights.
+    labels : a second file. For FASTA and for folders of images, one of names and labels; for idx images, the idx file
+        of the labels, by default the one beside them (train-labels-idx1-ubyte for train-images-idx3-ubyte).
     zero_based : for LIBSVM text, whether indices start at 0.
     dtype : numbers read from text become float32 unless this says float64.
+    size : rows of numbers are images of this height and width, such as (24, 32) or "24x32".
     on_bad_row : "error", or "skip" to leave out rows that cannot be read; `skipped` counts them.
     """
     if on_bad_row not in ("error", "skip"):
@@ -78,10 +88,16 @@ def open(
 
     paths = _paths(x, format)
     if paths is not None:
-        return beside(_open_files(paths, format, options, on_bad_row), y, sample_weight)
-    if format is not None:
+        source = _open_files(paths, format, options, on_bad_row)
+    elif format is not None:
         raise DotaddError("format= is for files, and x is not a path")
-    return beside(_open_memory(x, options, on_bad_row), y, sample_weight)
+    else:
+        source = _open_memory(x, options, on_bad_row)
+    if size is not None:
+        from dotadd.sources.shaped import Shaped, parse_size
+
+        source = Shaped(source, parse_size(size), on_bad_row=source.on_bad_row, skipped=source.skipped)
+    return beside(source, y, sample_weight)
 
 
 def _paths(x: Any, format: str | None) -> list[str] | None:
@@ -122,9 +138,14 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
     from dotadd.sources.text import first_lines, reading
 
     with reading(path):
-        if os.path.isdir(path):
+        if os.path.isdir(path) and format is not None:
             raise IsADirectoryError(path)
         os.stat(path)
+    if os.path.isdir(path):
+        from dotadd.sources.folder import ImageFolder
+
+        _require_options(options, _OPTIONS["folder"], "folders of images")
+        return ImageFolder(path, on_bad_row=on_bad_row, **options)
     name = format or format_of(path)
     if name not in FORMATS:
         raise DotaddError(f"unknown format {name!r}; it is one of {', '.join(FORMATS)}")
@@ -146,6 +167,14 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
         from dotadd.sources.fasta import FastaFile
 
         return FastaFile(path, **common)
+    if name == "npz":
+        from dotadd.sources.npz import NpzFile
+
+        return NpzFile(path, **common)
+    if name == "idx":
+        from dotadd.sources.idx import IdxFile
+
+        return IdxFile(path, **common)
     if name == "npy":
         from dotadd.sources.npy import NpyFile, mapped
 

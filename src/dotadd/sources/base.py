@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 
@@ -159,6 +160,27 @@ class Source:
         if self.on_bad_row != "skip":
             raise error
         self.skipped.add(error)
+
+
+@dataclass
+class Around(Source):
+    """Another source with something changed: its labels, or its examples."""
+
+    source: Source
+
+    labels_inside: ClassVar[bool] = False
+    """Whether labels given for the examples belong to those of the source inside."""
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def stride(self) -> int:
+        return self.source.stride
+
+    def files(self) -> list[str]:
+        return self.source.files()
 
 
 class _Joined:

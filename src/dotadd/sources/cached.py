@@ -1,4 +1,5 @@
-"""as_arrow: a source that is quick to read again and again, because text has been converted to Arrow files beside it.
+"""as_arrow: a source that is quick to read again and again, because text, images and what is compressed have been
+converted to Arrow files beside it.
 
 Such a copy holds the rows that could be read, and the line of each in its text, so that complaints are the same. It
 is used again as long as the text and the options it is read with are those that it was made of.
@@ -21,12 +22,11 @@ from dotadd import memory
 from dotadd.atomic import replacing, require_writable
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.arrow import ArrowFile
-from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Skipped, Source
+from dotadd.sources.base import CACHE, CHUNK_BYTES, Around, Chunk, Skipped, Source
 from dotadd.sources.convert import convert
 from dotadd.sources.files import FileSource, ManyFiles, NoExamplesError
 from dotadd.sources.identity import Identity, identity
 from dotadd.sources.kept import Kept
-from dotadd.sources.memory import Beside
 from dotadd.sources.windows import Windows
 
 VERSION = 1  # of what a copy holds
@@ -42,10 +42,11 @@ def as_arrow(
 ) -> tuple[Source, list[Path]]:
     """The same examples from a source that is quick to read, in bounded memory; and the copies that it reads.
 
-    Arrow, Parquet and NumPy files, and what is in memory, stay what they are. `announce` is told in a line what is
-    converted, and where to; `on_progress` how much of it is done, from 0 to 1. `remove` removes the copies.
+    Arrow and Parquet files, NumPy and idx files that are not compressed, and what is in memory stay what they are.
+    `announce` is told in a line what is converted, and where to; `on_progress` how much of it is done, from 0 to 1.
+    `remove` removes the copies.
     """
-    if isinstance(source, Beside):
+    if isinstance(source, Around):
         inner, copies = as_arrow(source.source, announce=announce, on_progress=on_progress)
         return dataclasses.replace(source, source=inner, skipped=inner.skipped), copies
     if isinstance(source, Kept):
@@ -100,7 +101,7 @@ class _Copy:
     """The copy of one source: whether it is there, and why it cannot be used."""
 
     def __init__(self, source: Source) -> None:
-        self.source, self.original = source, source.files()[0]
+        self.source, self.original = source, source.path if isinstance(source, FileSource) else source.files()[0]
         kind = ".windows" if isinstance(source, Windows) else ""  # the same FASTA may also be read as examples
         self.path = Path(f"{self.original}{kind}{CACHE}")
         self.identity = identity(source)
@@ -160,7 +161,7 @@ class _Copy:
         except OSError as error:  # what is wrong with the text itself is a DataError
             command = "windows" if isinstance(self.source, Windows) else "convert"
             raise DotaddError(
-                f"{self.path}: cannot be written ({error.strerror or error}). Text that does not fit in memory is read "
+                f"{self.path}: cannot be written ({error.strerror or error}). What does not fit in memory is read "
                 f"from an Arrow copy: write one where there is room with `dotadd {command}`, and use that"
             ) from None
 
@@ -204,7 +205,7 @@ def _make(copies: list[_Copy], announce: Announce, on_progress: OnProgress) -> N
     why = f" ({copies[0].stale})" if copies[0].stale else ""
     announce(
         f"converting {_listed(copies, 'original')}, {memory.words(whole)}, to {_listed(copies, 'path')}{why}; "
-        "that is read instead, now and later, as long as the text stays as it is"
+        "that is read instead, now and later, as long as the original stays as it is"
     )
     done = 0
     for copy, size in zip(copies, sizes, strict=True):

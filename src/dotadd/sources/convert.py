@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")  # how the names of Parquet files end
+NUMPY = (".npy", ".npz")  # names under which Arrow would not be read again
 BATCH_BYTES = 4 << 20  # of examples in a record batch of Arrow: one is read at a time, and smaller ones read slowly
 SYNC_BYTES = 64 << 20  # so much is written before it has to be on disk, so that the end does not wait for all of it
 
@@ -106,6 +107,8 @@ def convert(
     the metadata of the schema.
     """
     form: _Form | None = None
+    if os.fspath(path).lower().endswith(NUMPY):
+        raise DataError("Arrow or Parquet is written; give a name that ends in .arrow or .parquet", os.fspath(path))
     if parquet is None:
         parquet = os.fspath(path).endswith(PARQUET)
     while True:

@@ -16,7 +16,7 @@ from dotadd.batch import Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
-from dotadd.sources.labels import Labels
+from dotadd.sources.labels import Labels, label_table
 from dotadd.sources.text import Piece, pieces
 
 NO_LABEL = "the header has no label as its last word, like '>name label=1'; or name a file with labels="
@@ -33,7 +33,7 @@ class FastaFile(FileSource):
         return [self.path] if self.labels is None else [self.path, self.labels]
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        table = None if self.labels is None else _label_table(self.labels)
+        table = None if self.labels is None else label_table(self.labels, _words)
         reader = Labels()
         labelled: bool | None = None
         for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress):
@@ -103,19 +103,8 @@ class FastaFile(FileSource):
         return chunk.take(keep), headers[keep]
 
 
-def _label_table(path: str) -> dict[str, str]:
-    """Names and labels out of the second file."""
-    table: dict[str, str] = {}
-    for piece in pieces(path, 1 << 24):
-        for line, text in enumerate(bytes(piece.letters).decode(errors="replace").split("\n"), piece.line):
-            if not text.strip():
-                continue
-            words = text.rstrip("\r").split("\t") if "\t" in text else text.split()
-            if len(words) != 2:
-                raise DataError("expected a name, a tab and a label", path, line)
-            if table.setdefault(words[0].strip(), words[1].strip()) != words[1].strip():
-                raise DataError(f"{words[0]!r} has another label further up", path, line)
-    return table
+def _words(line: str) -> list[str]:
+    return line.split("\t") if "\t" in line else line.split()
 
 
 def _after_last_record(buffer: bytearray, have: int) -> int:

@@ -20,7 +20,7 @@ class FileSource(Source):
     `on_progress` is called now and then with the share of the pass that is done, where the file is text.
     """
 
-    quick: ClassVar[bool] = False  # whether it takes no parsing
+    quick: ClassVar[bool] = False  # whether it takes no parsing and no decompressing
 
     path: str
     on_progress: Callable[[float], None] | None = field(default=None, kw_only=True, repr=False, compare=False)

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from dotadd.errors import DataError
+from dotadd.sources.idx import has_magic
 from dotadd.sources.text import first_lines
 
-FORMATS = ("libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy")
+FORMATS = ("libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx")
 
 _EXTENSIONS = {
     ".svm": "libsvm", ".libsvm": "libsvm", ".svmlight": "libsvm",
@@ -17,25 +18,39 @@ _EXTENSIONS = {
     ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta", ".faa": "fasta", ".ffn": "fasta",
     ".arrow": "arrow", ".arrows": "arrow", ".ipc": "arrow", ".feather": "arrow",
     ".parquet": "parquet", ".pq": "parquet",
-    ".npy": "npy",
+    ".npy": "npy", ".npz": "npz",
 }  # fmt: skip
 
-_MAGIC = {b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PAR1": "parquet", b"\x93NUMPY": "npy"}
+_MAGIC = {
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"PAR1": "parquet",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+}
 _LIBSVM_LINE = re.compile(rb"[-+]?[\d.][-+\d.eE,]*(\s+\d+:\S+)*\s*(#.*)?")
 _COMPRESSED = {".gz", ".bz2", ".xz"}
+_IDX = re.compile(r".*([-._]idx[1-9]([-._](u?byte|short|int|float|double))?|\.idx)", re.IGNORECASE)
+_IMAGES = (".png", ".jpg", ".jpeg")
 
 
 def format_of(path: str) -> str:
     """One of FORMATS. The file has to exist."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    stem, suffixes = Path(path).name, [suffix.lower() for suffix in Path(path).suffixes]
     while suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
+        stem = stem[: -len(suffixes.pop())]
     if suffixes and suffixes[-1] in _EXTENSIONS:
         return _EXTENSIONS[suffixes[-1]]
+    if suffixes and suffixes[-1] in _IMAGES:
+        raise DataError("is a single image; give the folder that it lies in", path)
+    if _IDX.fullmatch(stem):
+        return "idx"
     beginning = first_lines(path)
     for magic, name in _MAGIC.items():
         if beginning.startswith(magic):
             return name
+    if has_magic(beginning):
+        return "idx"
     if not beginning.strip():
         raise DataError("has no examples", path)
     found = _by_line(beginning)

@@ -60,7 +60,7 @@ def identity(source: Source) -> Identity:
     files = [] if inner else source.files()
     if not (inner or files or chunks):  # a source of another making: what it begins with has to do
         chunks.append(next(iter(source.chunks())))
-    for part in [*map(_of_file, files), *map(_of_chunk, chunks)]:
+    for part in [*(_of_file(path, source) for path in files), *map(_of_chunk, chunks)]:
         content.update(part)
     return Identity(content.hexdigest(), options.hexdigest())
 
@@ -73,7 +73,11 @@ def _fields(source: Source) -> dict[str, Any]:
     return {field.name: getattr(source, field.name) for field in fields}
 
 
-def _of_file(path: str) -> bytes:
+def _of_file(path: str, source: Source) -> bytes:
+    """A mark for a file. Of the many files in a folder of images, names, sizes and times have to do."""
+    root = os.path.join(getattr(source, "path", ""), "")
+    if path.startswith(root) and os.path.isdir(root):
+        return os.fsencode(f"{path.removeprefix(root)} {_stamp(path)[:2]};")
     with reading(path), open(path, "rb") as file:
         stat = os.fstat(file.fileno())
         first = file.read(ENDS)
@@ -110,11 +114,12 @@ class Watched:
     """The files of a source as they are now. `check` is cheap, and raises DataError when one of them has changed."""
 
     def __init__(self, source: Source) -> None:
+        self._source = source
         self._stamps = {path: _stamp(path) for path in source.files()}
 
     def check(self) -> None:
-        for path, stamp in self._stamps.items():
-            if _stamp(path) != stamp:
+        for path in {**self._stamps, **dict.fromkeys(self._source.files())}:  # a folder may have got more
+            if path not in self._stamps or _stamp(path) != self._stamps[path]:
                 raise DataError("has changed while it was read; leave it as it is until training has ended", path)
 
 

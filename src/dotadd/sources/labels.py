@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.text import pieces
 
 
 class Labels:
@@ -26,12 +28,7 @@ class Labels:
         """
         y, found = self.parse(words)
         found |= complaints or {}
-        chunk = dataclasses.replace(chunk, y=y)
-        if not found:
-            return chunk
-        for row in sorted(found):
-            source.bad_row(chunk.error(row, found[row]))
-        return chunk.take(np.array([row for row in range(len(chunk)) if row not in found], np.int64))
+        return _without(source, dataclasses.replace(chunk, y=y), found)
 
     def parse(self, words: Sequence[str]) -> tuple[np.ndarray, dict[int, str]]:
         """The labels, and a complaint for each row that has none that can be used."""
@@ -48,6 +45,42 @@ class Labels:
         name_of = {word: word.strip() for word in distinct}
         names = np.array([name_of[word] for word in words], np.str_)
         return names, {int(row): _complaint("") for row in np.flatnonzero(names == "")}
+
+
+def attach_array(source: Source, chunk: Chunk, values: np.ndarray) -> Chunk:
+    """The chunk with the labels of an array, numbers or text, without the rows whose label is missing."""
+    if values.dtype.kind in "US":
+        y = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+        missing = y == ""
+    else:
+        y = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+        missing = ~np.isfinite(y)
+    found = {row: _complaint("") for row in np.flatnonzero(missing).tolist()}
+    return _without(source, dataclasses.replace(chunk, y=y), found)
+
+
+def label_table(path: str, split: Callable[[str], list[str]]) -> dict[str, str]:
+    """Names and labels out of a second file, a name and its label on each line; `split` makes words of a line."""
+    table: dict[str, str] = {}
+    for piece in pieces(path, 1 << 24):
+        for line, text in enumerate(bytes(piece.letters).decode(errors="replace").split("\n"), piece.line):
+            if not text.strip():
+                continue
+            words = split(text.rstrip("\r"))
+            if len(words) != 2:
+                raise DataError("expected a name, a tab and a label", path, line)
+            if table.setdefault(words[0].strip(), words[1].strip()) != words[1].strip():
+                raise DataError(f"{words[0]!r} has another label further up", path, line)
+    return table
+
+
+def _without(source: Source, chunk: Chunk, found: dict[int, str]) -> Chunk:
+    """The chunk without the rows that there are complaints about."""
+    if not found:
+        return chunk
+    for row in sorted(found):
+        source.bad_row(chunk.error(row, found[row]))
+    return chunk.take(np.array([row for row in range(len(chunk)) if row not in found], np.int64))
 
 
 def _number(word: str) -> float:

@@ -14,9 +14,9 @@ import numpy as np
 
 from dotadd.batch import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Chunk, Source
+from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source
 from dotadd.sources.sound import sound_rows
-from dotadd.sources.values import float_values
+from dotadd.sources.values import float_values, pixel_values
 
 
 @dataclass
@@ -46,23 +46,11 @@ class MemorySource(Source):
 
 
 @dataclass
-class Beside(Source):
+class Beside(Around):
     """Another source with labels or weights given beside it, in the order of its rows."""
 
-    source: Source
     y: np.ndarray | None = None
     weight: np.ndarray | None = None
-
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    @property
-    def stride(self) -> int:
-        return self.source.stride
-
-    def files(self) -> list[str]:
-        return self.source.files()
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         rows = 0
@@ -87,6 +75,8 @@ def beside(source: Source, y: Any, sample_weight: Any) -> Source:
     """The source with these labels and weights, checked."""
     if y is None and sample_weight is None:
         return source
+    if isinstance(source, Around) and source.labels_inside:
+        return dataclasses.replace(source, source=beside(source.source, y, sample_weight))
     if source.on_bad_row == "skip" and not isinstance(source, MemorySource):
         raise DataError("y and sample_weight beside a file do not go with on_bad_row='skip': rows would shift")
     labels, weights = _labels(y), _weights(sample_weight)
@@ -130,7 +120,7 @@ def _weights(sample_weight: Any) -> np.ndarray | None:
 
 
 def batch_from_numpy(array: np.ndarray) -> Batch:
-    """2-D: dense rows; 3-D: images (uint8 stays uint8); 1-D of text or bytes: strings."""
+    """2-D: dense rows; 3-D: images (uint8 and uint16 stay what they are); 1-D of text or bytes: strings."""
     if array.ndim == 1 and array.dtype.kind in "OUST":
         return batch_from_list(array.tolist())
     if array.ndim == 2:
@@ -138,7 +128,7 @@ def batch_from_numpy(array: np.ndarray) -> Batch:
             raise DataError(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
         return DenseRows(float_values(array))
     if array.ndim == 3:
-        return Images(array if array.dtype == np.uint8 else float_values(array))
+        return Images(pixel_values(array))
     if array.ndim == 1:
         raise DataError(f"Expected 2D array, got 1D array instead (shape {array.shape}). Reshape your data: a row each")
     raise DataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import IO, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.memory import batch_from_numpy
 from dotadd.sources.text import reading
+from dotadd.sources.values import GRAY, float_type
+
+PART = 1 << 20  # bytes asked of a stream at once; a decompressor then works in the cache
+TEXT = 128  # bytes that a string takes while it is read, however short it is
 
 
 @dataclass
@@ -51,6 +55,41 @@ class NpyFile(FileSource):
                 if len(values) < rows * length:
                     raise DataError("ends too early; it was cut off while it was read", self.path)
                 yield Chunk(batch_from_numpy(values.reshape(rows, *shape[1:])), None, None, 0, self.path)
+
+
+class Rows:
+    """The rows of an array that lies in a stream of bytes, in C order; they are taken some at a time."""
+
+    def __init__(self, file: IO[bytes], path: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.file, self.path, self.shape, self.dtype = file, path, shape, dtype
+
+    def step(self, nbytes: int) -> int:
+        """How many rows make a batch of about so many bytes."""
+        size = self.dtype.itemsize
+        if self.dtype.kind in "US":
+            size = max(size, TEXT)
+        elif len(self.shape) < 3 or self.dtype not in GRAY:  # they become floats
+            size = max(size, np.dtype(float_type(self.dtype)).itemsize)
+        return max(1, nbytes // max(1, math.prod(self.shape[1:]) * size))
+
+    def take(self, count: int) -> np.ndarray:
+        """The next rows."""
+        values = np.empty((count, *self.shape[1:]), self.dtype)
+        view, have = values.reshape(-1).view(np.uint8).data, 0
+        while have < len(view):
+            with reading(self.path):
+                got = self.file.readinto(view[have : have + PART])  # type: ignore[attr-defined]
+            if not got:
+                raise DataError("ends too early; it was cut off, copy it again", self.path)
+            have += got
+        return values
+
+    def end(self) -> None:
+        """Refuse a stream that goes on after the last row. Where it has a checksum, that is looked at now."""
+        with reading(self.path):
+            more = self.file.read(1)
+        if more:
+            raise DataError("is longer than its header says; it is damaged", self.path)
 
 
 def mapped(path: str) -> np.ndarray:

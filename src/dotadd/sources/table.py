@@ -11,7 +11,7 @@ from dotadd.batch import Batch, DenseRows, Images, SparseRows, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.layout import Layout, choose
-from dotadd.sources.values import float_type, float_values
+from dotadd.sources.values import float_type, float_values, pixel_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,8 +143,8 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
         from dotadd.sources.dna import unpack
 
         return unpack(batch.letters.reshape(len(batch), -1), int(metadata[LENGTH]))  # type: ignore[attr-defined]
-    if isinstance(batch, Images) and batch.values.dtype == np.uint8:
-        return batch
+    if isinstance(batch, Images):
+        return Images(pixel_values(batch.values, f"column {name!r}"))
     if isinstance(batch, DenseRows):
         return type(batch)(float_values(batch.values, f"column {name!r}"))
     if isinstance(batch, SparseRows) and batch.values is not None:

@@ -6,6 +6,8 @@ import numpy as np
 
 from dotadd.errors import DataError
 
+GRAY = (np.uint8, np.uint16)  # pixels of images that stay what they are
+
 
 def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
     """The smallest of float32 and float64 that holds every number of this type, as far as float64 can."""
@@ -24,3 +26,8 @@ def float_values(array: np.ndarray, what: str = "the array") -> np.ndarray:
         return array.astype(np.float64)
     except ValueError as error:
         raise DataError(f"{what} has values of type {array.dtype} that are not numbers: {error}") from None
+
+
+def pixel_values(array: np.ndarray, what: str = "the array") -> np.ndarray:
+    """The same memory if pixels have one or two bytes, else like `float_values`."""
+    return array if array.dtype in GRAY else float_values(array, what)

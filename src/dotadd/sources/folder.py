@@ -1,0 +1,154 @@
+"""Folders of PNG and JPEG files: gray images of one size, each with the name of its subfolder as its label."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dotadd.batch import Images
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources.base import Chunk
+from dotadd.sources.files import FileSource
+from dotadd.sources.labels import Labels, label_table
+from dotadd.sources.text import reading
+
+EXTENSIONS = (".png", ".jpg", ".jpeg")
+
+
+@dataclass
+class ImageFolder(FileSource):
+    """The images of a folder, sorted by path. Colours become gray; 16-bit gray stays what it is.
+
+    An image's label is the topmost subfolder that it lies in. `labels` is the path of a file with a name and a label on
+    each line, a comma or a tab between them, where names are paths inside of the folder.
+    """
+
+    labels: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.path = self.path.rstrip("/" + os.sep) or os.sep
+        if os.path.basename(self.path) in (".", ".."):
+            self.path = os.path.abspath(self.path)  # a copy beside it takes its name
+        if not self._names():
+            message = "is a folder without PNG and JPEG files; give other files by a pattern like folder/*.csv"
+            raise DataError(message, self.path)
+        try:
+            import PIL.Image  # noqa: F401
+        except ImportError:
+            raise DotaddError(f'{self.path}: images need pillow: pip install "dotadd[images]"') from None
+
+    @property
+    def stride(self) -> int:
+        return 4 << 20
+
+    def files(self) -> list[str]:
+        beside = [] if self.labels is None else [self.labels]
+        return [self._file(name) for name in self._names()] + beside
+
+    def read(self, nbytes: int) -> Iterator[Chunk]:
+        names, y = self._labelled(self._names())
+        like: tuple[str, np.ndarray] | None = None
+        rows: list[int] = []
+        for row, name in enumerate(names):
+            image = self._image(name, like)
+            if image is not None:
+                like = like or (name, image)
+                if not rows:
+                    step = min(max(1, nbytes // max(1, image.nbytes)), len(names) - row)
+                    values = np.empty((step, *image.shape), image.dtype)
+                values[len(rows)] = image
+                rows.append(row)
+            if rows and (len(rows) == len(values) or row == len(names) - 1):
+                yield Chunk(Images(values[: len(rows)]), None if y is None else y[rows], None, 0, self.path)
+                rows = []
+                if self.on_progress is not None:
+                    self.on_progress((row + 1) / len(names))
+
+    def _names(self) -> list[str]:
+        """The paths of all images inside of the folder, in order. What is hidden, and other files, are passed over."""
+        found = []
+        with reading(self.path):
+            for folder, inside, files in os.walk(self.path, onerror=_refuse, followlinks=True):
+                inside[:] = [name for name in inside if not name.startswith(".") and not _leads_up(folder, name)]
+                prefix = os.path.relpath(folder, self.path).replace(os.sep, "/") + "/"
+                prefix = "" if prefix == "./" else prefix
+                images = (name for name in files if name.lower().endswith(EXTENSIONS) and not name.startswith("."))
+                found += [prefix + name for name in images]
+        return sorted(found)
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.path, *name.split("/"))
+
+    def _labelled(self, names: list[str]) -> tuple[list[str], np.ndarray | None]:
+        """The images that have labels, and these; None if no image can have one."""
+        reader = Labels()
+        if self.labels is not None:
+            word_of = label_table(self.labels, _cells)
+            absent = f"has no label in {self.labels}, where names are paths inside of the folder"
+        else:
+            word_of = {name: name.split("/")[0] for name in names if "/" in name}
+            absent = "has no label: it lies beside the subfolders that others have theirs from; move it into one"
+            if not word_of:
+                return names, None
+            some_are_none = reader.parse(sorted(set(word_of.values())))[1]
+            reader.numeric = reader.numeric and not some_are_none  # names of folders are no numbers mistyped
+        y, complaints = reader.parse([word_of.get(name, "") for name in names])
+        for row in sorted(complaints):
+            message = complaints[row] if names[row] in word_of else absent
+            self.bad_row(DataError(message, self._file(names[row])))
+        rows = [row for row in range(len(names)) if row not in complaints]
+        return [names[row] for row in rows], y[rows]
+
+    def _image(self, name: str, like: tuple[str, np.ndarray] | None) -> np.ndarray | None:
+        """An image, None if it cannot be used; it has to be like the first one."""
+        try:
+            image = _gray(self._file(name))
+            if like is not None and _size(image) != _size(like[1]):
+                message = f"is {_size(image)}, and {self._file(like[0])} is {_size(like[1])}; all have to be alike"
+                raise DataError(message, self._file(name))
+        except DataError as error:
+            self.bad_row(error)
+            return None
+        return image
+
+
+def _gray(path: str) -> np.ndarray:
+    """The pixels of an image, as uint8 or uint16."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path, formats=("PNG", "JPEG")) as image:
+            if image.mode.startswith("I"):  # 16 bits; some versions of pillow say 32
+                return np.asarray(image).astype(np.uint16)
+            return np.asarray(image if image.mode == "L" else image.convert("L"))
+    except UnidentifiedImageError:
+        raise DataError("is not a PNG or JPEG image; it is damaged, or something else", path) from None
+    except Exception as error:  # on damaged files decoders raise whatever they come across
+        raise DataError(f"cannot be decoded as an image: {error}", path) from None
+
+
+def _size(image: np.ndarray) -> str:
+    return f"{image.shape[1]} x {image.shape[0]} pixels of {8 * image.itemsize} bits"
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter="\t" if "\t" in line else ","))
+    except csv.Error:
+        return []
+
+
+def _leads_up(folder: str, name: str) -> bool:
+    """Whether a subfolder is a link to one that it lies in, so that there would be no end to it."""
+    path = os.path.join(folder, name)
+    return os.path.islink(path) and os.path.join(os.path.realpath(folder), "").startswith(
+        os.path.join(os.path.realpath(path), "")
+    )
+
+
+def _refuse(error: OSError) -> None:
+    raise error
