@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dotadd import block as blocks
-from dotadd.batch import Batch, Strings
+from dotadd.batch import Batch, Images, Strings
 from dotadd.block import Block
 from dotadd.errors import FeatureError
+from dotadd.expression import call_repr
 from dotadd.features.filling import Filling
 from dotadd.features.origins import Origins
 from dotadd.features.part import Part
@@ -29,23 +30,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a map may need to know of all the data before it can be used: the width of rows, the longest string, and
-    whether all strings are as long."""
+    """What a map may need to know of all the data before it can be used: the width of rows, the longest string,
+    whether all strings are as long, and the height and width of images."""
 
     kind: str
     n_features: int | None = None
     length: int | None = None
     one_length: bool | None = None
+    size: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None:  # JSON knows lists only
+            height, width = self.size
+            object.__setattr__(self, "size", (int(height), int(width)))
 
     @classmethod
     def of(cls, batch: Batch) -> Shape:
+        batch = batch.typical()
         if isinstance(batch, Strings):
             if batch.width is not None:
                 return cls(batch.kind, length=batch.width, one_length=True)
             lengths = batch.lengths()
             longest = int(lengths.max(initial=0))
             return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
-        return cls(batch.kind, n_features=batch.n_features)  # type: ignore[attr-defined]
+        size = batch.values.shape[1:] if isinstance(batch, Images) else None
+        return cls(batch.kind, n_features=batch.n_features, size=size)  # type: ignore[attr-defined]
 
     def joined(self, other: Shape) -> Shape:
         """The shape of both together."""
@@ -55,12 +64,14 @@ class Shape:
 
         alike = self.one_length is not False and other.one_length is not False and self.length == other.length
         one_length = None if self.one_length is None else alike
+        size = self.size if self.size == other.size else None
         return Shape(
-            self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length
+            self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length, size
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """What is known of it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,10 @@ class FeatureMap(Part):
 
     def view(self, batch: Batch) -> Block | None:
         """A block over all rows of the batch that copies nothing, where the batch holds phi(z) as it is."""
+        return None
+
+    def view_rows(self, batch: Batch, rows: np.ndarray) -> Block | None:
+        """A block of these rows that is to be had without `fill`, where they come to lie in memory as phi(z) anyway."""
         return None
 
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
@@ -270,12 +285,6 @@ def checked_int(name: str, value: Any, low: int, high: int) -> int:
 def checked_bits(bits: Any) -> int:
     """The size of a hash table as a power of two."""
     return checked_int("bits", bits, 1, 32)
-
-
-def call_repr(name: str, *positional: Any, **keywords: Any) -> str:
-    """`name(positional, keyword=value)`; give only the keywords that differ from their defaults."""
-    arguments = [repr(value) for value in positional] + [f"{key}={value!r}" for key, value in keywords.items()]
-    return f"{name}({', '.join(arguments)})"
 
 
 def require_kind(phi: FeatureMap, batch: Batch) -> None:

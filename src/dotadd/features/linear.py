@@ -11,7 +11,8 @@ from dotadd._jit import kernel, plain
 from dotadd.batch import Batch, DenseRows, SparseRows
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Shape, call_repr, checked_int
+from dotadd.expression import call_repr
+from dotadd.features.base import BadRow, FeatureMap, Shape, checked_int
 from dotadd.features.origins import Origins
 
 

@@ -22,7 +22,8 @@ from dotadd._jit import inner, kernel, plain
 from dotadd.batch import Batch, DenseRows, SparseRows
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Shape, call_repr, checked_bits, checked_dim, checked_int
+from dotadd.expression import call_repr
+from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits, checked_dim, checked_int
 from dotadd.features.hashing import slot_of
 from dotadd.features.linear import row_lengths, too_wide, vectors
 

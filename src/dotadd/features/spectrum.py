@@ -19,8 +19,9 @@ import numpy as np
 from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.errors import FeatureError
+from dotadd.expression import call_repr
 from dotadd.features.alphabet import Alphabet
-from dotadd.features.base import FeatureMap, Shape, call_repr, checked_bits, checked_dim, checked_int
+from dotadd.features.base import FeatureMap, Shape, checked_bits, checked_dim, checked_int
 from dotadd.features.kmers import KmerMap, Layout, explicit_layout, shared_hash_layout, single_layout
 from dotadd.features.origins import Origins, invert_kmers
 from dotadd.features.patterns import Patterns, pattern_bound, pattern_fill

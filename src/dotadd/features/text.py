@@ -16,8 +16,9 @@ from dotadd._jit import inner, kernel, plain
 from dotadd.batch import Batch, Strings
 from dotadd.block import Block
 from dotadd.errors import FeatureError
+from dotadd.expression import call_repr
 from dotadd.features.alphabet import Alphabet
-from dotadd.features.base import FeatureMap, call_repr, checked_bits, checked_int
+from dotadd.features.base import FeatureMap, checked_bits, checked_int
 from dotadd.features.hashing import slot_of
 from dotadd.features.kmers import KmerMap, Layout, shared_hash_layout
 from dotadd.features.origins import Origins
