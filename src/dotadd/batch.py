@@ -44,6 +44,14 @@ class Batch:
         """Neighbouring rows, without a copy."""
         raise NotImplementedError
 
+    def own(self) -> Batch:
+        """The same rows in a batch that holds them itself; virtual examples are made for it."""
+        return self
+
+    def typical(self) -> Batch:
+        """A batch that shows what rows maps will see: their kind, width, or longest length."""
+        return self
+
     @classmethod
     def concat(cls, batches: Iterable[Self]) -> Self:
         """The rows of all of them, one batch after the other; one batch alone is returned as it is.

@@ -20,6 +20,10 @@ class FeatureError(DotaddError):
     """A feature map, or the expression that describes one, cannot be used."""
 
 
+class AutomatonError(DotaddError):
+    """An automaton is not well formed, or not of the kind that an operation needs."""
+
+
 class ModelError(DotaddError):
     """A model file is damaged, foreign, or does not fit the data."""
 

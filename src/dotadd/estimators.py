@@ -17,6 +17,7 @@ from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarn
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
+from dotadd.features.on_demand import OnDemand
 from dotadd.losses import Loss
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model import Model, usable_rows
@@ -170,6 +171,8 @@ class LinearSVM(Estimator):
     def _fit_memory(
         self, source: Source, data: Chunk, budget: int, earlier: list[Result] | None, on_progress: OnProgress | None
     ) -> None:
+        if data.y is None and data.from_file:
+            raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
         if data.y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None", data.path)
         shape = Shape.of(data.batch)
@@ -185,7 +188,7 @@ class LinearSVM(Estimator):
         settings = self._settings(on_progress, len(signs), budget)
         solver, why = choose_solver(self.solver, problem, earlier)
         results = SOLVERS[solver](problem, settings, earlier)
-        self._keep(phi, shape, targets.classes, results, len(batch), solver, why)
+        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why)
 
     def _fit_stream(
         self,
@@ -229,7 +232,7 @@ class LinearSVM(Estimator):
         finally:
             if not keep_cache:
                 remove(copies)
-        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, solver, why)
+        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, source, solver, why)
 
     def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
         def tell(progress: Progress, k: int) -> None:
@@ -279,21 +282,23 @@ class LinearSVM(Estimator):
 
     def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
         phi: FeatureMap
+        batch = data.batch.typical()
         if isinstance(self.phi, str):
             from dotadd.features.expression import parse
 
             phi = parse(self.phi)
         elif self.phi is not None:
             phi = self.phi
-        elif isinstance(data.batch, SparseRows | DenseRows):
+        elif isinstance(batch, SparseRows | DenseRows):
             phi = Linear()
         else:
             raise FeatureError(
-                f"{data.batch.kind} need a feature map: for text try NGrams((3, 5)) or BagOfWords(), "
+                f"{batch.kind} need a feature map: for text try NGrams((3, 5)) or BagOfWords(), "
                 "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)"
             )
-        require_kind(phi, data.batch)
-        return phi.resolve(shape)
+        require_kind(phi, batch)
+        phi = phi.resolve(shape)
+        return phi if batch is data.batch else OnDemand(phi)
 
     def _targets(self, data: Chunk) -> Targets:
         tally = Tally()
@@ -315,9 +320,11 @@ class LinearSVM(Estimator):
         classes: np.ndarray,
         results: list[Result],
         rows: int,
+        source: Source,
         solver: str,
         why: str,
     ) -> None:
+        phi = phi.phi if isinstance(phi, OnDemand) else phi  # predictions are made for examples as they are
         results = [replace(one, solver=solver, why=why) for one in results]
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
         results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
@@ -338,6 +345,8 @@ class LinearSVM(Estimator):
             "passes": max(result.passes for result in results),
             "seconds": worst.seconds,
         }
+        if (transforms := getattr(source, "transforms", None)) is not None:
+            training["virtual"] = repr(transforms)
         self.model_ = Model(phi, shape, w, np.array([r.intercept for r in results]), classes, training)
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, max(result.passes for result in results))

@@ -112,6 +112,7 @@ class Model:
         Sparse rows may be narrower. A file tells its width only by the largest index it holds, so features that the
         training data did not have are dropped from it, as in LIBLINEAR; arrays know their width, and it must fit.
         """
+        chunk = replace(chunk, batch=chunk.batch.own())
         batch, expected = chunk.batch, self.shape.n_features
         require_kind(self.phi, batch)
         if expected is None or (found := Shape.of(batch).n_features) is None or found == expected:

@@ -13,6 +13,7 @@ from dotadd.cli.progress import Watch
 from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
 from dotadd.cli.streaming import command_line
+from dotadd.cli.virtual import VirtualExamples
 
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
@@ -30,6 +31,7 @@ def compare(
     solvers: Annotated[str | None, Parameter(group=STOPPING)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
     solving: Solving = Solving(),  # noqa: B008
+    virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> int:
     """Compare solvers on one problem.
@@ -51,7 +53,8 @@ def compare(
     Parameters
     ----------
     data
-        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet.
+        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet;
+        images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files.
     output
         The file to write: .html, a picture as .svg or .png, or everything that was measured as .json.
     solvers
@@ -72,7 +75,7 @@ def compare(
 
     from dotadd.sources.kept import Kept
 
-    source = Kept(reading.open(list(data)))
+    source = Kept(virtual.around(reading.open(list(data))))
     runs: list[Run] = []
     refused: dict[str, str] = {}
     problem: dict[str, Any] = {}

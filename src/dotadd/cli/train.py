@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
 from dotadd.cli.streaming import Streaming, streamed
+from dotadd.cli.virtual import VirtualExamples
 
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
@@ -26,6 +27,7 @@ def train(
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
     solving: Solving = Solving(),  # noqa: B008
     streaming: Streaming = Streaming(),  # noqa: B008
+    virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> int:
     """Train a classifier and save it.
@@ -46,13 +48,16 @@ def train(
             --features "NGrams((3, 5))"
         dotadd train sites.fasta.gz -o sites.dotadd --class-weight balanced \\
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
+        dotadd train faces.npz -o faces.dotadd --label gender --features "LBP()" \\
+            --virtual "translate(2) * rotate(6, step=3) * scale(0.05)"
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
 
     Parameters
     ----------
     data
-        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet.
+        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet;
+        images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files.
     output
         The model file to write.
     solver
@@ -74,7 +79,7 @@ def train(
     for path in filter(None, (output, log)):
         require_writable(path)
     streaming.require(output)
-    source = reading.open(list(data))
+    source = virtual.around(reading.open(list(data)))
     held_out = reading.open([test]) if test else None
 
     from dotadd.cli.progress import Watch, write_json_line
@@ -129,6 +134,7 @@ def show(svm: LinearSVM, output: str) -> None:
     passes = f"{max(result.passes for result in found):,}"
     lines = {
         "rows": f"{model.training.get('rows', 0):,} in {len(model.classes)} classes",
+        **({"virtual": f"by {model.training['virtual']}"} if "virtual" in model.training else {}),
         "features": f"{model.phi!r}: {model.phi.dim:,} slots, {nonzeros:,} weights not zero",
         "solver": f"{worst.solver}: {worst.why}",
         "passes": f"{passes}{' over the data on disk' * streamed(svm)} in {duration(sum(worst.seconds.values()))}",

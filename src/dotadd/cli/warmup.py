@@ -68,6 +68,22 @@ def _expression(expression: str, strings: list[str]) -> Callable[[], None]:
     return job
 
 
+def _images() -> None:
+    """Local binary patterns of images as they are, and of virtual ones."""
+    import numpy as np
+
+    from dotadd.estimators import LinearSVM
+    from dotadd.features.lbp import LBP
+    from dotadd.virtual import Virtual
+
+    faces = np.random.default_rng(0).integers(0, 256, (8, 12, 12)).astype(np.uint8)
+    y = np.array([1, -1] * 4)
+    for solver in ("dcd", "ocas"):
+        svm = LinearSVM(LBP(), solver=solver, random_state=0)
+        svm.fit(Virtual(faces, "translate(1) * mirror() * rotate(3)"), y).predict(faces)
+        svm.fit(faces, y)
+
+
 def _genome() -> None:
     """Windows, a model of them, a scan, and the names of its features."""
     from dotadd.estimators import LinearSVM
@@ -96,5 +112,6 @@ JOBS: dict[str, Callable[[], None]] = {
     ),
     "forms of w": _expression('WeightedDegree(4).indexed("hash_table")', ["ACGTACGT", "TTGCAAGC"]),
     "genomes": _genome,
+    "images": _images,
     "text": _expression("NGrams((3, 4)) + BagOfWords()", ["some words", "other words"]),
 }

@@ -76,7 +76,7 @@ class Held:
     def take(self, at: np.ndarray) -> Held:
         """These rows, held apart."""
         problem = self.problem
-        batch, signs = problem.examples.batch.take(at), [sign[at] for sign in problem.signs]
+        batch, signs = problem.examples.batch.take(at).own(), [sign[at] for sign in problem.signs]
         piece = Piece(batch, 0, signs, problem.cost[at])
         return Held(self.flow, self.rows[at], piece, self.norms[at], [alpha[at] for alpha in self.alphas])
 

@@ -67,7 +67,7 @@ class Store:
         """Keep these rows; others leave at random if there is no room."""
         if not len(rows):
             return
-        batch, fit = self._make_room(batch)
+        batch, fit = self._make_room(batch.own())
         places = self.pool.put(batch)  # type: ignore[union-attr]
         self._grow()
         self.rows[places], self.present[places] = rows[fit], True
@@ -128,12 +128,12 @@ class Store:
             check()
             if self.pool is None:
                 layout = {name[5:]: array for name, array in state.items() if name.startswith("pool.")}
-                self.pool, places = Pool.again(layout, type(piece.batch), self.capacity, self.flow.beside)
+                self.pool, places = Pool.again(layout, type(piece.batch.typical()), self.capacity, self.flow.beside)
                 self._grow()
             first, stop = np.searchsorted(rows, [piece.first_row, piece.first_row + len(piece)], sorter=by_number)
             mine = by_number[first:stop]
             at = rows[mine] - piece.first_row
-            batch = piece.batch.take(at)
+            batch = piece.batch.take(at).own()
             if not self.pool.takes(batch):  # the pool was made wide enough for all of them
                 batch = type(batch).concat([self.pool.batch.slice(0, 0), batch])  # type: ignore[list-item]
             self.pool.write(places[mine], batch)

@@ -1,0 +1,129 @@
+"""OnDemand: any feature map on virtual examples, which are made when their features are wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dotadd.batch import Batch, Strings
+from dotadd.block import Block
+from dotadd.features.base import BadRow, FeatureMap
+from dotadd.features.linear import Linear
+from dotadd.features.origins import Origins
+from dotadd.features.part import Part
+from dotadd.features.wrapped import Wrapped
+from dotadd.transforms.batch import VirtualBatch
+
+
+class OnDemand(Wrapped):
+    """phi on virtual examples: the rows of a block are made, and then phi sees them as it sees any.
+
+    Batches of what phi reads pass through. It is there for training only, and `repr` is that of phi: a model keeps phi.
+    """
+
+    def __init__(self, phi: FeatureMap) -> None:
+        super().__init__(phi)
+        self.takes = (VirtualBatch, *phi.takes)
+        self.views = isinstance(phi, Linear)  # rows of numbers, once made, are phi of themselves
+
+    def around(self, phi: FeatureMap) -> OnDemand:
+        return OnDemand(phi)
+
+    def __repr__(self) -> str:
+        return repr(self.phi)
+
+    def learn(self, batch: Batch) -> OnDemand:
+        phi = self.phi
+        if not isinstance(batch, VirtualBatch):
+            return self.around(phi.learn(batch))
+        if phi.learn(batch.slice(0, 0).own()) is phi:  # most maps have nothing to learn
+            return self
+        for _, made in batch.pieces(np.arange(len(batch))):
+            phi = phi.learn(made)
+        return self.around(phi)
+
+    def check(self, batch: Batch) -> BadRow | None:
+        if not isinstance(batch, VirtualBatch):
+            return self.phi.check(batch)
+        if isinstance(batch.originals.batch, Strings):
+            return self._check_originals(batch)
+        for first, made in batch.pieces(np.arange(len(batch))):
+            if (bad := self.phi.check(made)) is not None:
+                return BadRow(first + bad.row, bad.column, bad.message)
+        return None
+
+    def _check_originals(self, batch: VirtualBatch) -> BadRow | None:
+        """The first complaint about a string as it was. A letter that a change puts in stands for none."""
+        complaints = batch.originals.complaints
+        if complaints is None:
+            original = batch.originals.batch
+            complaints, rest = {}, 0
+            while (bad := self.phi.check(original.slice(rest, len(original)))) is not None:
+                complaints[rest + bad.row] = bad
+                rest += bad.row + 1
+            batch.originals.complaints = complaints
+        if not complaints:
+            return None
+        first = np.flatnonzero(np.isin(batch.rows, list(complaints)))[:1]
+        if not len(first):
+            return None
+        bad = complaints[int(batch.rows[first[0]])]
+        return BadRow(int(first[0]), bad.column, bad.message)
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        if not isinstance(batch, VirtualBatch):
+            return self.phi.bound(batch)
+        bound = self.phi.bound(batch.typical())
+        return bound if isinstance(bound, int | np.integer) else bound[batch.rows]
+
+    def view(self, batch: Batch) -> Block | None:
+        return None if isinstance(batch, VirtualBatch) else self.phi.view(batch)
+
+    def view_rows(self, batch: Batch, rows: np.ndarray) -> Block | None:
+        return self.phi.view(batch.made(rows)) if isinstance(batch, VirtualBatch) and self.views else None
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        if isinstance(batch, VirtualBatch):
+            batch, rows = batch.made(rows), np.arange(len(rows))
+        self.phi.fill(batch, rows, block)
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        _Made(self.phi).dot(batch, rows, w, out)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        _Made(self.phi).add(batch, rows, coefficients, w)
+
+    def tiles(self, slots: int) -> list[tuple[int, Part]]:
+        return [(first, _Made(tile)) for first, tile in self.phi.tiles(slots)]
+
+    def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
+        return self if isinstance(batch, VirtualBatch) else self.around(self.phi.prepared(batch, threads))
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        if isinstance(batch, VirtualBatch):
+            batch, rows = batch.made(rows), np.arange(len(rows))
+        return self.phi.origins(batch, rows, nth)
+
+
+class _Made(Part):
+    """A part of a map, on virtual examples."""
+
+    def __init__(self, part: Part) -> None:
+        self.part, self.bulk = part, part.bulk
+
+    @property
+    def dim(self) -> int:
+        return self.part.dim
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        if not isinstance(batch, VirtualBatch):
+            self.part.dot(batch, rows, w, out)
+            return
+        for first, made in batch.pieces(rows):
+            self.part.dot(made, np.arange(len(made)), w, out[first : first + len(made)])
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        if not isinstance(batch, VirtualBatch):
+            self.part.add(batch, rows, coefficients, w)
+            return
+        for first, made in batch.pieces(rows):
+            self.part.add(made, np.arange(len(made)), coefficients[first : first + len(made)], w)
