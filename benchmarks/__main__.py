@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks import forms, memory, parallel, reading, solvers, startup, streaming
+from benchmarks import forms, images, memory, parallel, reading, solvers, startup, streaming
 
 PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official", "vowpalwabbit"]
 
@@ -28,6 +28,7 @@ def page(*, tiny: bool = False) -> str:
         ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
         ("Data larger than memory", streaming.__doc__, lambda: streaming.report(tiny=tiny)),
         ("Threads", parallel.__doc__, lambda: parallel.report(tiny=tiny)),
+        ("Images", images.__doc__, lambda: images.report(tiny=tiny)),
         ("Forms of w", forms.__doc__, lambda: forms.report(tiny=tiny)),
         ("Reading LIBSVM text", reading.__doc__, lambda: reading.report(tiny=tiny)),
         ("Starting", startup.__doc__, lambda: startup.report(tiny=tiny)),

@@ -176,3 +176,34 @@ def word_ngrams(text: bytes, shortest: int, longest: int) -> dict[tuple[bytes, .
     found = re.findall(rb"[A-Za-z0-9_\x80-\xff]+", text)
     lengths = range(shortest, longest + 1)
     return dict(Counter(tuple(found[i : i + n]) for n in lengths for i in range(len(found) - n + 1)))
+
+
+NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1))  # of bits 0 to 7, (row, column)
+
+
+def binary_patterns(z: list[list[float]]) -> list[tuple[int, int, int]]:
+    """Row, column and pattern of each pixel that has eight neighbours, row by row."""
+    found = []
+    for i in range(1, len(z) - 1):
+        for j in range(1, len(z[0]) - 1):
+            bits = [z[i + down][j + right] >= z[i][j] for down, right in NEIGHBOURS]
+            found.append((i, j, sum(2**k for k, bit in enumerate(bits) if bit)))
+    return found
+
+
+def half_size(z: list[list[float]]) -> list[list[float]]:
+    """Two by two pixels summed up."""
+    rows, columns = len(z) // 2, len(z[0]) // 2
+    return [
+        [z[2 * i][2 * j] + z[2 * i][2 * j + 1] + z[2 * i + 1][2 * j] + z[2 * i + 1][2 * j + 1] for j in range(columns)]
+        for i in range(rows)
+    ]
+
+
+def lbp(z: np.ndarray, levels: int | None = None) -> dict[tuple[int, int, int, int], float]:
+    """(level, row, column, pattern) of each pixel of the pyramid, in the order of slots."""
+    phi, level, image = {}, 0, z.tolist()
+    while len(image) >= 3 and len(image[0]) >= 3 and level != levels:
+        phi.update({(level, *place): 1.0 for place in binary_patterns(image)})
+        level, image = level + 1, half_size(image)
+    return phi

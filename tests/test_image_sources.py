@@ -584,3 +584,18 @@ def test_rows_of_numbers_may_be_images(tmp_path, size):
 def test_rows_that_cannot_be_images_are_refused(data, size, said):
     with pytest.raises(DotaddError, match=re.escape(said)):
         open_source(data, size=size).load()
+
+
+def test_a_model_of_images_is_inspected_in_words(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "x.npz", X=rng.integers(0, 256, (8, 6, 5)).astype(np.uint8), y=np.arange(8) % 2)
+    data, model = str(tmp_path / "x.npz"), str(tmp_path / "m")
+    assert run(["train", data, "--features", "LBP()", "-o", model, "-q"]) == 0
+    assert run(["inspect", model]) == 0
+    told = capsys.readouterr().out
+    assert "images of 6 x 5 pixels" in told
+    assert re.search(r"level 0, row \d, column \d, pattern 0b[01]{8}", told)
+    assert "letters" not in told
+    np.savez(tmp_path / "larger.npz", X=np.zeros((2, 7, 5), np.uint8))
+    assert run(["predict", model, str(tmp_path / "larger.npz")]) == 2
+    assert "images of 7 x 5 pixels, and the model was made for 6 x 5" in capsys.readouterr().err

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dotadd.features.expression import parse as parse
     from dotadd.features.gappy import GappySpectrum as GappySpectrum
     from dotadd.features.hashing import Hashed as Hashed
+    from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.polynomial import Polynomial as Polynomial
@@ -58,6 +59,7 @@ __all__, __getattr__ = lazy(
         ".features.expression": ["parse"],
         ".features.gappy": ["GappySpectrum"],
         ".features.hashing": ["Hashed"],
+        ".features.lbp": ["LBP"],
         ".features.linear": ["Linear"],
         ".features.mismatch": ["MismatchSpectrum"],
         ".features.polynomial": ["Polynomial"],

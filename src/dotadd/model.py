@@ -123,6 +123,9 @@ class Model:
         if isinstance(batch, SparseRows) and chunk.from_file:
             return replace(chunk, batch=_without_features_from(batch, expected))
         where = f"{chunk.path}: " if chunk.path else ""
+        if self.shape.size is not None and (size := Shape.of(batch).size) is not None:
+            (a, b), (c, d) = size, self.shape.size
+            raise ModelError(f"{where}images of {a} x {b} pixels, and the model was made for {c} x {d}")
         raise ModelError(f"{where}X has {found} features, but Model is expecting {expected} features as input")
 
     def inspect(self, *, largest: int = 10) -> dict[str, Any]:

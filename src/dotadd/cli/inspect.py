@@ -187,9 +187,15 @@ def show(path: str, inside: dict[str, Any]) -> None:
 
 
 def _shape_text(
-    kind: str, n_features: int | None = None, length: int | None = None, one_length: bool | None = None
+    kind: str,
+    n_features: int | None = None,
+    length: int | None = None,
+    one_length: bool | None = None,
+    size: tuple[int, int] | None = None,
 ) -> str:
     """What the model was trained on: sparse rows of 123 features, strings of up to 141 letters."""
+    if size is not None:
+        return f"{kind} of {size[0]} x {size[1]} pixels"
     if n_features is not None:
         return f"{kind} of {n_features:,} features"
     return kind if length is None else f"{kind} of {'' if one_length else 'up to '}{length:,} letters"
@@ -212,6 +218,7 @@ def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: 
     from rich.table import Table
     from rich.text import Text
 
+    from dotadd.batch import Strings
     from dotadd.cli.screen import label_text, number
 
     labels = [label_text(label) for label in inside["classes"]]
@@ -220,7 +227,8 @@ def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: 
     everything = [feature for row in features for feature in row]
     first = [feature.names[0] for feature in everything if feature.names]
     parts = list(dict.fromkeys(name.part for name, _ in first))
-    kmers = any(name.text for name, _ in first)
+    strings = inside["shape"]["kind"] == Strings.kind
+    kmers = strings and any(name.text for name, _ in first)
     placed = any(name.text and name.position is not None for name, _ in first)
     seen = [k for k in range(len(labels) + 1) if any(times[k] for _, times in first)]
     for label, row in zip(rows, features, strict=True):
@@ -238,7 +246,7 @@ def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: 
             others = len(feature.names) - 1 + feature.others
             cells = [str(parts.index(name.part) + 1) if name else ""] * (len(parts) > 1)
             cells += ["" if name is None else "any" if name.position is None else str(name.position + 1)] * placed
-            cells += [_feature_text(feature, names), *([str(len(name.text)) if name else ""] * kmers)]
+            cells += [_feature_text(feature, names, quoted=strings), *([str(len(name.text)) if name else ""] * kmers)]
             cells += [number(feature.weight, 4), *([number(feature.contribution, 3)] * read)]
             cells += [*(f"{times[k]:,}" for k in seen), *([f"+{others:,}" if others > 0 else ""] * read)]
             table.add_row(*map(Text, cells))
@@ -252,13 +260,13 @@ def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: 
         console.print("slots that are hashed are named with --data FILE")
 
 
-def _feature_text(feature: Feature, names: list[str] | None) -> str:
+def _feature_text(feature: Feature, names: list[str] | None, *, quoted: bool) -> str:
     """The most frequent name in a slot, or its number."""
     if not feature.names:
         return f"slot {feature.slot}"
     name = feature.names[0][0]
     if name.text:
-        return name.text if name.text.isprintable() and " " not in name.text else repr(name.text)
+        return repr(name.text) if quoted and (" " in name.text or not name.text.isprintable()) else name.text
     assert name.position is not None
     known = names is not None and name.position < len(names)
     return names[name.position] if known else f"column {name.position + 1}"  # type: ignore[index]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dotadd.features.gappy import GappySpectrum as GappySpectrum
     from dotadd.features.hashing import Hashed as Hashed
     from dotadd.features.indexed import Indexed as Indexed
+    from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.normalized import Normalized as Normalized
@@ -38,6 +39,7 @@ __all__, __getattr__ = lazy(
         ".gappy": ["GappySpectrum"],
         ".hashing": ["Hashed"],
         ".indexed": ["Indexed"],
+        ".lbp": ["LBP"],
         ".linear": ["Linear"],
         ".mismatch": ["MismatchSpectrum"],
         ".normalized": ["Normalized"],

@@ -8,7 +8,7 @@ import numpy as np
 
 from dotadd import block as blocks
 from dotadd._jit import kernel, plain
-from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.batch import Batch, DenseRows, Images, SparseRows
 from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.expression import call_repr
@@ -22,7 +22,7 @@ class Linear(FeatureMap):
     n_features: the number of columns; by default that of the training data. Narrower rows are welcome, wider refused.
     """
 
-    takes = (SparseRows, DenseRows)
+    takes = (SparseRows, DenseRows, Images)
 
     def __init__(self, *, n_features: int | None = None) -> None:
         self.n_features = None if n_features is None else checked_int("n_features", n_features, 0, 2**62)
