@@ -1,0 +1,56 @@
+"""Weighted automata and transducers over the real semiring, and what can be done with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dotadd._lazy import lazy
+
+if TYPE_CHECKING:
+    from dotadd.automata.addition import add as add
+    from dotadd.automata.addition import scale as scale
+    from dotadd.automata.automaton import EPSILON as EPSILON
+    from dotadd.automata.automaton import Automaton as Automaton
+    from dotadd.automata.automaton import Path as Path
+    from dotadd.automata.builders import Builder as Builder
+    from dotadd.automata.builders import gappy_ngram as gappy_ngram
+    from dotadd.automata.builders import mismatch as mismatch
+    from dotadd.automata.builders import ngram as ngram
+    from dotadd.automata.composition import compose as compose
+    from dotadd.automata.concatenation import concatenate as concatenate
+    from dotadd.automata.connection import connect as connect
+    from dotadd.automata.determinization import determinize as determinize
+    from dotadd.automata.distance import shortest_distance as shortest_distance
+    from dotadd.automata.distance import total as total
+    from dotadd.automata.epsilon_removal import remove_epsilon as remove_epsilon
+    from dotadd.automata.equivalence import equivalent as equivalent
+    from dotadd.automata.expression import parse as parse
+    from dotadd.automata.inversion import invert as invert
+    from dotadd.automata.kleene import closure as closure
+    from dotadd.automata.minimization import minimize as minimize
+    from dotadd.automata.order import topological_order as topological_order
+    from dotadd.automata.projection import project as project
+    from dotadd.automata.pushing import push as push
+
+__all__, __getattr__ = lazy(
+    __name__,
+    {
+        ".addition": ["add", "scale"],
+        ".automaton": ["EPSILON", "Automaton", "Path"],
+        ".builders": ["Builder", "gappy_ngram", "mismatch", "ngram"],
+        ".composition": ["compose"],
+        ".concatenation": ["concatenate"],
+        ".connection": ["connect"],
+        ".determinization": ["determinize"],
+        ".distance": ["shortest_distance", "total"],
+        ".epsilon_removal": ["remove_epsilon"],
+        ".equivalence": ["equivalent"],
+        ".expression": ["parse"],
+        ".inversion": ["invert"],
+        ".kleene": ["closure"],
+        ".minimization": ["minimize"],
+        ".order": ["topological_order"],
+        ".projection": ["project"],
+        ".pushing": ["push"],
+    },
+)

@@ -1,0 +1,86 @@
+"""Connection: an automaton without the states and arcs that no accepting path uses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dotadd._jit import kernel
+from dotadd.automata.automaton import Automaton, offsets_of
+
+
+def connect(a: Automaton) -> Automaton:
+    """The states that lie on a path from the start to a final state, in their old order, and the start.
+
+    An arc of weight 0 is none, and goes too.
+    """
+    useful = accessible(a) & coaccessible(a, a.finals != 0.0)
+    sources = a.sources
+    arcs = useful[sources] & useful[a.targets] & (a.weights != 0.0)
+    useful[a.start] = True
+    if useful.all() and arcs.all():
+        return a
+    new = (np.cumsum(useful) - 1).astype(np.int32)
+    return Automaton.made(
+        offsets_of(new[sources[arcs]], int(useful.sum())),
+        a.ilabels[arcs],
+        a.olabels[arcs],
+        new[a.targets[arcs]],
+        a.weights[arcs],
+        a.finals[useful],
+        start=int(new[a.start]),
+        symbols=a.symbols,
+    )
+
+
+def accessible(a: Automaton) -> np.ndarray:
+    """Which states can be reached from the start by arcs whose weights are not 0."""
+    offsets, _, _, targets, weights, _ = a.arrays
+    reached = np.zeros(a.n_states, np.bool_)
+    reached[a.start] = True
+    _spread(offsets, targets, weights, reached)
+    return reached
+
+
+def coaccessible(a: Automaton, ends: np.ndarray) -> np.ndarray:
+    """From which states one of the ends, a mask, can be reached by arcs whose weights are not 0."""
+    offsets, _, _, targets, weights, _ = a.arrays
+    reached = np.array(ends)
+    back = _reversed(offsets, targets, weights)
+    _spread(back[0], back[1], back[2], reached)
+    return reached
+
+
+@kernel
+def _reversed(offsets, targets, weights):
+    """The arcs the other way round: offsets, targets and weights."""
+    n = len(offsets) - 1
+    ends = np.zeros(n + 1, np.int64)
+    for target in targets:
+        ends[target] += 1
+    for q in range(1, n + 1):
+        ends[q] += ends[q - 1]
+    to, weight = np.empty(len(targets), np.int32), np.empty(len(targets), np.float64)
+    for q in range(n):
+        for k in range(offsets[q], offsets[q + 1]):
+            ends[targets[k]] -= 1
+            to[ends[targets[k]]], weight[ends[targets[k]]] = q, weights[k]
+    return ends, to, weight
+
+
+@kernel
+def _spread(offsets, targets, weights, reached):
+    """Mark all that can be reached from what is marked."""
+    stack = np.empty(len(reached), np.int32)
+    waiting = 0
+    for q in range(len(reached)):
+        if reached[q]:
+            stack[waiting] = q
+            waiting += 1
+    while waiting > 0:
+        waiting -= 1
+        q = stack[waiting]
+        for k in range(offsets[q], offsets[q + 1]):
+            if not reached[targets[k]] and weights[k] != 0.0:
+                reached[targets[k]] = True
+                stack[waiting] = targets[k]
+                waiting += 1
