@@ -1,0 +1,340 @@
+"""Kernels: their parameters, and the Gram of some examples.
+
+A kernel is an immutable description, and `repr(kernel)` is the expression that makes it again. A gamma of "scale" or
+"auto", and maps that have to know the data's shape, are fixed by `resolve` with the training data. Degree, gamma and
+coef0 mean what they mean in scikit-learn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.errors import DataError, DotaddError
+from dotadd.expression import call_repr
+from dotadd.kernel_svm.gram import Gram
+
+if TYPE_CHECKING:
+    from dotadd.expand import Expansion
+    from dotadd.features.base import FeatureMap
+    from dotadd.kernel_svm.products import Products
+
+FLOAT32_EXPONENT = 8.0  # up to here the inner products of float32 give exponents to 1e-5
+LARGEST = float(np.finfo(np.float32).max)
+LOG2_E = math.log2(math.e)
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel:
+    """k(z, z'). Subclasses make Grams, and say what they read."""
+
+    takes: ClassVar[tuple[type[Batch], ...]] = (DenseRows, SparseRows)
+    """The kinds of batch this kernel reads."""
+
+    saved = True
+    """Whether a model file can hold it: its expression tells all."""
+
+    @property
+    def resolved(self) -> bool:
+        """Whether nothing is left that depends on the training data."""
+        return True
+
+    def resolve(self, batch: Batch) -> Self:
+        """The same kernel, with everything fixed that depends on the training data."""
+        return self
+
+    def gram(self, a: Batch, b: Batch | None = None, *, threads: int = 1) -> Gram:
+        """The kernel between the rows of `a` and those of `b`, or of `a` with itself.
+
+        What is not resolved yet is resolved with `a`, unless there is a `b`: then `a` need not be the training data.
+        """
+        if not self.resolved:
+            if b is not None:
+                raise DotaddError(f"{self!r} depends on the training data: resolve it with them first")
+            return self.resolve(a).gram(a, threads=threads)
+        return self._gram(self._own(a), None if b is None else self._own(b), threads)
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        raise NotImplementedError
+
+    def _own(self, batch: Batch) -> Batch:
+        """The rows themselves, if they are of a kind that this kernel reads."""
+        batch = batch.own()
+        if not isinstance(batch, self.takes):
+            wanted = " or ".join(kind.kind for kind in self.takes)
+            instead = ": use a map of strings such as Spectrum(8) as the kernel" if batch.kind == "strings" else ""
+            raise DotaddError(f"{self!r} reads {wanted}, and the data is {batch.kind}{instead}")
+        return batch
+
+    def __repr__(self) -> str:
+        given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        return call_repr(type(self).__name__, **given)
+
+
+@dataclass(frozen=True, repr=False)
+class LinearKernel(Kernel):
+    """<z, z'>"""
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.kernel_svm.feature_gram import FeatureGram
+        from dotadd.kernel_svm.products import DenseProducts
+
+        products = DenseProducts(a, b, threads=threads) if _dense(a, b) else None
+        return FeatureGram(*_expansions(a, b, threads), products)
+
+
+class _Shaped(Kernel):
+    """A function of gamma times inner products, or squared distances."""
+
+    gamma: float | str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.gamma, str):
+            object.__setattr__(self, "gamma", _number("gamma", self.gamma, 'a number above 0, "scale" or "auto"', 0.0))
+        elif self.gamma not in ("scale", "auto"):
+            raise DotaddError(f'gamma has to be a number above 0, "scale" or "auto", and not {self.gamma!r}')
+
+    @property
+    def resolved(self) -> bool:
+        return not isinstance(self.gamma, str)
+
+    def resolve(self, batch: Batch) -> Self:
+        if self.resolved:
+            return self
+        rows: Any = self._own(batch)
+        spread = variance(rows) if self.gamma == "scale" else 1.0
+        gamma = 1.0 / (max(1, rows.n_features) * spread) if spread > 0.0 else 1.0
+        return replace(self, gamma=gamma)  # type: ignore[call-arg]
+
+    def _products(self, a: Any, b: Any, threads: int) -> Products:
+        """gamma <a_i, b_j>"""
+        from dotadd.kernel_svm.products import DenseProducts
+        from dotadd.kernel_svm.sparse_products import SparseProducts
+
+        scale = math.sqrt(float(self.gamma))
+        if _dense(a, b):
+            return DenseProducts(a, b, scale=scale, threads=threads)
+        return SparseProducts(*_expansions(a, b, threads), scale=scale, threads=threads)
+
+
+@dataclass(frozen=True, repr=False)
+class PolynomialKernel(_Shaped):
+    """(gamma <z, z'> + coef0)^degree"""
+
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or not 1 <= self.degree <= 100:
+            raise DotaddError(f"degree has to be a whole number from 1 to 100, and not {self.degree!r}")
+        object.__setattr__(self, "degree", int(self.degree))
+        object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.kernel_svm.grams import ProductGram
+        from dotadd.kernel_svm.shaping import POWER, Shaping
+
+        products = self._products(a, b, threads)
+        longest = math.sqrt(products.a_norms.max(initial=0.0) * products.b_norms.max(initial=0.0))
+        if (math.log(longest + abs(self.coef0)) if longest > 0.0 else 0.0) * self.degree > math.log(LARGEST):
+            raise DotaddError(f"{self!r} of these rows is more than float32 can hold: scale the data, or lower gamma")
+        terms = np.full(products.shape[0], -self.coef0, np.float32), np.zeros(products.shape[1], np.float32)
+        diagonal = (products.a_norms + self.coef0) ** self.degree
+        return ProductGram(products, Shaping(POWER, *terms, self.degree), diagonal, threads)
+
+
+@dataclass(frozen=True, repr=False)
+class RBF(_Shaped):
+    """exp(-gamma |z - z'|^2)"""
+
+    gamma: float | str = "scale"
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.kernel_svm.grams import ProductGram
+        from dotadd.kernel_svm.shaping import EXPONENTIAL, Shaping
+
+        products, exact = self._distances(a, b, threads)
+        rows, columns = products.shape
+        if exact:  # the lengths have been subtracted already
+            terms = np.zeros(rows, np.float32), np.zeros(columns, np.float32)
+        else:
+            terms = (products.a_norms / 2).astype(np.float32), (products.b_norms / 2).astype(np.float32)
+        return ProductGram(products, Shaping(EXPONENTIAL, *terms), np.ones(rows), threads)
+
+    def _distances(self, a: Any, b: Any, threads: int) -> tuple[Products, bool]:
+        """Products whose exponential to base 2, without half the squared lengths, is the kernel; whether these have
+        been subtracted, in float64."""
+        from dotadd.kernel_svm.products import DenseProducts, ExactDistances, middle_of
+        from dotadd.kernel_svm.sparse_products import SparseProducts
+
+        scale = math.sqrt(2.0 * float(self.gamma) * LOG2_E)
+        if not _dense(a, b):
+            return SparseProducts(*_expansions(a, b, threads), scale=scale, distances=True, threads=threads), True
+        middle = middle_of(a)
+        products = DenseProducts(a, b, scale=scale, middle=middle, threads=threads)
+        longest = max(products.a_norms.max(initial=0.0), products.b_norms.max(initial=0.0))
+        if longest <= 2.0 * LOG2_E * FLOAT32_EXPONENT:
+            return products, False
+        del products
+        return ExactDistances(a, b, scale=scale, middle=middle, dtype=np.float64, threads=threads), True
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(_Shaped):
+    """tanh(gamma <z, z'> + coef0), which for some gamma and coef0 is no inner product in any space."""
+
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.kernel_svm.grams import ProductGram
+        from dotadd.kernel_svm.shaping import TANGENT, Shaping
+
+        products = self._products(a, b, threads)
+        terms = np.full(products.shape[0], -self.coef0, np.float32), np.zeros(products.shape[1], np.float32)
+        return ProductGram(products, Shaping(TANGENT, *terms), np.tanh(products.a_norms + self.coef0), threads)
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """Kernel values that the user has computed: the examples are the rows of a square symmetric matrix.
+
+    `gram(a, b)` takes a `b` with a row for each of other examples and a column for each training example; of `a`, which
+    may be the training matrix or some rows of it, only the number of columns counts. Its Gram has a row for each of
+    the training examples. Nothing is copied.
+    """
+
+    takes = (DenseRows,)
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.kernel_svm.grams import GivenGram, require_finite_matrix, require_kernel_matrix
+
+        if b is None:
+            require_kernel_matrix(a.values)
+            return GivenGram(a.values)
+        if b.n_features != a.n_features:
+            raise DotaddError(
+                f"the kernel matrix has {b.n_features} columns, and there are {a.n_features} training examples"
+            )
+        require_finite_matrix(b.values)
+        return GivenGram(b.values.T)
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionKernel(Kernel):
+    """A function of one's own: function(A, B) gets two arrays of rows (CSR matrices of sparse ones) and returns the
+    matrix of their kernel. A model file cannot hold it."""
+
+    function: Callable[[Any, Any], Any]
+    saved = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise DotaddError(f"FunctionKernel takes a function of two arrays, and not {self.function!r}")
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.kernel_svm.grams import FunctionGram
+
+        return FunctionGram(self.function, a, b)
+
+    def __repr__(self) -> str:
+        return f"FunctionKernel({getattr(self.function, '__name__', repr(self.function))})"
+
+
+@dataclass(frozen=True, repr=False)
+class FeatureKernel(Kernel):
+    """<phi(z), phi(z')>, for any map."""
+
+    phi: FeatureMap
+
+    def __post_init__(self) -> None:
+        from dotadd.features.base import FeatureMap
+
+        if not isinstance(self.phi, FeatureMap):
+            raise DotaddError(f"FeatureKernel takes a feature map such as Spectrum(8), and not {self.phi!r}")
+
+    @property
+    def takes(self) -> tuple[type[Batch], ...]:  # type: ignore[override]
+        return self.phi.takes
+
+    @property
+    def resolved(self) -> bool:
+        try:
+            return self.phi.dim >= 0
+        except DotaddError:
+            return False
+
+    def resolve(self, batch: Batch) -> Self:
+        from dotadd.features.base import Shape
+
+        rows = self._own(batch)
+        return type(self)(self.phi.resolve(Shape.of(rows)).learn(rows))
+
+    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+        from dotadd.expand import Expansion
+        from dotadd.kernel_svm.feature_gram import FeatureGram
+
+        for batch in (a, b):
+            if batch is not None and (bad := self.phi.check(batch)) is not None:
+                raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
+        rows = Expansion(self.phi, a, threads=threads)
+        return FeatureGram(rows, rows if b is None else Expansion(self.phi, b, threads=threads))
+
+    def __repr__(self) -> str:
+        return call_repr("FeatureKernel", self.phi)
+
+
+def variance(batch: DenseRows | SparseRows) -> float:
+    """The variance of all values of a batch, zeros among them, as scikit-learn computes it."""
+    from dotadd.kernel_svm.products import pieces
+
+    size = len(batch) * batch.n_features
+    if size == 0:
+        return 0.0
+    if isinstance(batch, SparseRows):
+        from dotadd.features.linear import vectors
+
+        first, stop = int(batch.offsets[0]), int(batch.offsets[-1])
+        total = stop - first if batch.values is None else float(batch.values[first:stop].sum(dtype=np.float64))
+        return float(vectors(batch).squared_norms().sum()) / size - (total / size) ** 2
+    values = batch.values.reshape(len(batch), -1)
+    mean = sum(float(values[some].sum(dtype=np.float64)) for some in pieces(values)) / size
+    apart = (values[some].astype(np.float64) - mean for some in pieces(values))
+    return sum(float(np.vdot(part, part)) for part in apart) / size
+
+
+def _dense(a: Batch, b: Batch | None) -> bool:
+    """Whether both are dense. Two widths that do not fit are refused."""
+    if b is not None:
+        theirs, ours = b.n_features, a.n_features  # type: ignore[attr-defined]
+        if theirs > ours or (isinstance(b, DenseRows) and theirs != ours):
+            raise DotaddError(f"rows have {theirs} features, and those of the kernel's other side {ours}")
+    return isinstance(a, DenseRows) and isinstance(b, DenseRows | None)
+
+
+def _expansions(a: Any, b: Any, threads: int) -> tuple[Expansion, Expansion]:
+    """Vectors as maps see them."""
+    from dotadd.expand import Expansion
+    from dotadd.features.linear import Linear
+
+    phi = Linear(n_features=a.n_features)
+    rows = Expansion(phi, a, threads=threads)
+    return rows, rows if b is None else Expansion(phi, b, threads=threads)
+
+
+def _number(name: str, value: Any, wanted: str, above: float = -math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < math.inf:
+        raise DotaddError(f"{name} has to be {wanted}, and not {value!r}")
+    return float(value)

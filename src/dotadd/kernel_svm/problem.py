@@ -1,0 +1,91 @@
+"""The problem that kernel solvers solve, and what they return.
+
+minimise 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (<w, phi(z_i)> + b)), of which the dual is
+
+    maximise D(alpha) = sum_i alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j k(z_i, z_j)
+    subject to 0 <= alpha_i <= C_i and sum_i alpha_i y_i = 0.
+
+Solvers keep f_i = sum_j alpha_j y_j k(z_j, z_i), so that the output of example i is f_i + b. With
+
+    g_i = y_i - f_i,  up = {i : alpha_i y_i may rise},  low = {i : alpha_i y_i may fall},
+
+alpha is optimal if max over up of g <= min over low of g, and `violation` is by how much that fails. It is what LIBSVM
+stops by, and what `tol` bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from dotadd.kernel_svm.gram import Gram
+from dotadd.solvers.result import Reason
+
+
+@dataclass(frozen=True)
+class KernelProblem:
+    """Separate the rows of a square Gram; sign (+1, -1, int8) and cost (C_i, float64) have an entry for each."""
+
+    gram: Gram
+    sign: np.ndarray
+    cost: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.sign)
+
+
+class KernelProgress(NamedTuple):
+    """How far a solver has come: what it has done so far is told every now and then."""
+
+    steps: int
+    """Chunks, or steps of SMO, whatever the solver counts."""
+    seconds: float
+    dual: float
+    violation: float
+    support: int
+    """Examples with alpha > 0."""
+    seen: int
+    """Examples whose violation is known; all but in the first chunks of double chunking."""
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """When to stop, how many bytes kernel values may take, and whom to tell."""
+
+    tol: float = 1e-3
+    memory: int = 500_000_000
+    max_steps: int | None = None
+    max_time: float | None = None
+    seed: int = 0
+    threads: int = 1
+    on_progress: Callable[[KernelProgress], None] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class KernelResult:
+    """The answer to one binary problem. `primal`, `dual`, gap and violation are computed from scratch at the end."""
+
+    alpha: np.ndarray
+    intercept: float
+    primal: float
+    dual: float
+    violation: float
+    reason: Reason
+    steps: int
+    seconds: dict[str, float]
+    trace: list[KernelProgress] = field(default_factory=list)
+    solver: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What else the solver counted, such as the rows of the kernel matrix that it computed."""
+
+    @property
+    def gap(self) -> float:
+        """(primal - dual) / primal."""
+        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
+
+    @property
+    def converged(self) -> bool:
+        return self.reason is Reason.CONVERGED
