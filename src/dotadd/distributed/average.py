@@ -1,0 +1,72 @@
+"""Averaging: each part solves a problem of its own, and the mean of their w is the answer (Zinkevich et al. 2010).
+
+Problem:  as for dcd; the examples lie in parts
+Given:    an Engine whose parts have agreed on a Task
+Returned: the mean of the parts' w and b, and its relative duality gap, for each of the binary problems
+
+Part k has a share p_k of the rows, and solves
+
+    P_k(w, b) = 1/2 |(w, b)|^2 + 1/p_k sum_{i in part k} C_i loss(m_i),
+
+its rows standing for all of them. Then P = sum_k p_k P_k, and w = sum_k p_k w_k is the mean that belongs to it: with
+dual variables a_i of P_k, which lie within C_i / p_k, alpha_i = p_k a_i is a dual point of P itself, within C_i, and
+
+    sum_i alpha_i y_i phi(z_i) = sum_k p_k w_k.
+
+So the mean has a dual point of its own, w = w_alpha, and the gap between the two is proved by one more round. It is the
+first round of CoCoA+ with sigma' = 1 / p_k in part k, solved to the end, and tells how much there is to gain by more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from dotadd.distributed.engine import Engine
+from dotadd.distributed.gap import certify
+from dotadd.distributed.part import Order, Solved
+from dotadd.distributed.task import Task
+from dotadd.solvers.problem import aligned_zeros
+from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.settings import Settings
+
+
+def average(
+    engine: Engine, task: Task, settings: Settings, *, prove: bool = True, gather: bool = False
+) -> list[Result]:
+    """The mean of what the parts find; each solves its own problem to `settings.tol` with dcd, or stream.
+
+    Without the proof the primal objective is computed alone, and dual and gap are None.
+    """
+    began = perf_counter()
+    local = replace(settings, on_progress=None, checkpoint=None, resume=False)
+    replies = engine.round("solve", settings=local)
+    solved = perf_counter()
+    ws, orders, messages = [], [], []
+    for k, message in enumerate(replies.vectors):
+        w = aligned_zeros(task.phi, task.dtype)
+        message.add_to(w)
+        told: list[Solved] = [numbers[k] for numbers in replies.numbers]
+        b = sum(one.balance for one in told)
+        ws.append(w)
+        messages.append(message)
+        orders.append(Order(k, b, fresh=True))
+    found = certify(engine, ws, orders, messages, exact=prove)
+    seconds = {"solve": solved - began, "certify": perf_counter() - solved}
+    results = []
+    for k, (w, certificate) in enumerate(zip(ws, found, strict=True)):
+        primal, dual, gap, b, _ = certificate
+        passes = max(numbers[k].passes for numbers in replies.numbers)
+        done = Progress(1, perf_counter() - began, primal, dual, gap, task.rows, task.rows)
+        if settings.on_progress is not None:
+            settings.on_progress(done, k)
+        alpha = np.concatenate(engine.round("dual_variables", k=k).numbers) if gather else None
+        reason = Reason.CONVERGED if prove and gap <= settings.tol else Reason.MAX_PASSES
+        results.append(
+            Result(
+                w, b, alpha, primal, dual if prove else None, gap if prove else None, reason, passes, seconds, [done]
+            )
+        )
+    return results

@@ -1,0 +1,254 @@
+"""Part: one partition of the examples, where it lives, with its dual variables and its copy of w.
+
+Its rows are loaded if they fit in its memory. If not, they are read again in each round, and each piece is swept while
+it is there, which is block minimisation (Yu et al. 2010) of the part's subproblem. Nothing but vectors as long as w and
+a few numbers leaves it. Each method that an engine calls has the form `method(vectors, ...) -> (numbers, vectors)`.
+
+Dual variables live here and nowhere else. After a round they stand at the end of the whole step, and those from before
+are kept beside them: the driver learns from all replies how far along the step to go, and says so with its next message
+(`theta`). A part that is lost takes its dual variables with it, up to its latest file. Whatever is left is feasible, so
+nothing is kept elsewhere for that case: w is built again as the sum of what all parts then contribute, which is one
+pass over the data and one sum up the tree, and is exact. To keep each part's contribution at the driver would take K
+vectors as long as w, and to keep it with a neighbour would double the traffic of every round.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dotadd.block import inner_product
+from dotadd.distributed.rows import Rows
+from dotadd.distributed.subproblem import Step, Subproblem, balance, descend_rows
+from dotadd.distributed.task import Outline, Task
+from dotadd.distributed.transport import Message
+from dotadd.features.base import FeatureMap
+from dotadd.losses import total_dual_term, total_loss
+from dotadd.solvers.checkpoint import Checkpoint
+from dotadd.solvers.dcd import dcd
+from dotadd.solvers.flow import Flow
+from dotadd.solvers.problem import Intercept, aligned_zeros
+from dotadd.solvers.settings import Settings
+from dotadd.solvers.stream import stream
+from dotadd.sources.base import Source
+from dotadd.sources.identity import fingerprint
+from dotadd.targets import Tally
+
+Vectors = Sequence[Message]
+NOTHING: Vectors = ()
+INSIDE = 1.0 - 2.0**-50  # times what was scaled up and down again, so that rounding carries it over no bound
+
+
+class Order(NamedTuple):
+    """What the driver says of one binary problem; the message that comes with it is what is added to w."""
+
+    k: int
+    b: float
+    theta: float = 1.0
+    """How far to go along the latest step."""
+    fresh: bool = False
+    """Whether the message is w itself."""
+    sigma: float = 1.0
+    momentum: float = 0.0
+    b_change: float = 0.0
+    """What was added to b, as the message is to w."""
+
+
+class Measured(NamedTuple):
+    """Sums over the rows of a part at the shared w: losses, local gaps, and what alpha adds to b."""
+
+    losses: float
+    gaps: float
+    balance: float
+
+
+class Solved(NamedTuple):
+    """What a part tells of a problem of its own: its relative gap, the passes it took, and its share of b."""
+
+    gap: float
+    passes: int
+    balance: float
+
+
+class Part:
+    """Part `number`: its source (None for no examples), the bytes that examples may take, and threads."""
+
+    def __init__(
+        self,
+        source: Source | None,
+        memory: int,
+        *,
+        number: int = 0,
+        threads: int = 1,
+        announce: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.number = number
+        self.rows = Rows(source, memory, threads, announce)
+
+    def outline(self, vectors: Vectors = ()) -> tuple[Outline, Vectors]:
+        return self.rows.outline(), NOTHING
+
+    def tally(self, vectors: Vectors = (), *, phi: FeatureMap) -> tuple[Tally, Vectors]:
+        return self.rows.tally(phi), NOTHING
+
+    def begin(self, vectors: Vectors = (), *, task: Task) -> tuple[int, Vectors]:
+        """Start with alpha = 0 and w = 0; returns how many rows there are."""
+        self.task = task
+        self.rows.begin(task)
+        problems = range(task.problems)
+        self.alpha = [self.rows.variables() for _ in problems]
+        self.before = [self.rows.variables() for _ in problems]
+        self.w, self.local, self.v = ([aligned_zeros(task.phi, task.dtype) for _ in problems] for _ in range(3))
+        self.b_gained = [0.0 for _ in problems]
+        self.unsettled: set[int] = set()
+        self.untouched = True
+        self.norms = self.rows.variables()
+        self.norms_known = False
+        self.rng = np.random.SeedSequence([task.seed, self.number]).generate_state(1, np.uint64) | np.uint64(1)
+        return len(self.rows), NOTHING
+
+    def descend(
+        self, vectors: Vectors, *, orders: Sequence[Order], accuracy: float, sweeps: int, seconds: float = np.inf
+    ) -> tuple[list[Step], Vectors]:
+        """A round of CoCoA+: measure where the shared w stands, and move from there (see subproblem.py)."""
+        until = perf_counter() + seconds
+        self.untouched = False
+        subs = []
+        for order, change in zip(orders, vectors, strict=True):
+            k = order.k
+            self._receive(order, change)
+            self.before[k][:] = self.alpha[k]
+            self.unsettled.add(k)
+            subs.append(Subproblem(k, self.w[k], order.b, order.sigma, self.local[k], self.v[k]))
+            subs[-1].start(change, order.b_change, order.momentum, self.b_gained[k])
+        for mine, problem in self.rows.pieces():
+            if not self.norms_known:
+                step = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
+                self.norms[mine] = problem.examples.squared_norms() + step
+            alphas = [self.alpha[sub.k][mine] for sub in subs]
+            in_time = (lambda: True) if seconds == np.inf else (lambda: perf_counter() < until)
+            descend_rows(problem, subs, alphas, self.norms[mine], self.rng, accuracy, sweeps, in_time)
+        self.norms_known = True
+        for sub in subs:
+            self.b_gained[sub.k] = sub.balance_gained
+        return [sub.finish() for sub in subs], [Message.of(sub.v.copy()) for sub in subs]
+
+    def measure(self, vectors: Vectors, *, orders: Sequence[Order], sums: bool) -> tuple[list[Measured], Vectors]:
+        """Losses and gaps at the shared w, and with `sums` what this part's alpha contributes to it, in float64."""
+        for order, change in zip(orders, vectors, strict=True):
+            self._receive(order, change)
+        losses, gaps, balances = (np.zeros(len(orders)) for _ in range(3))
+        totals = [np.zeros(self.task.phi.dim) for _ in orders] if sums else []
+        for mine, problem in self.rows.pieces():
+            coefficients = []
+            outputs = problem.outputs([self.w[order.k] for order in orders])
+            for j, (order, output) in enumerate(zip(orders, outputs, strict=True)):
+                alpha, margins = self.alpha[order.k][mine], problem.margins(output, order.b, order.k)
+                found = total_loss(problem.loss, margins, problem.cost)
+                losses[j] += found
+                gaps[j] += found - total_dual_term(problem.loss, alpha, problem.cost) + inner_product(alpha, margins)
+                coefficients.append(alpha * problem.signs[order.k])
+                balances[j] += balance(problem, order.k, alpha)
+            if sums:
+                problem.examples.add(coefficients, totals)
+        told = [Measured(*map(float, one)) for one in zip(losses, gaps, balances, strict=True)]
+        return told, [Message.of(total) for total in totals]
+
+    def contribute(self, vectors: Vectors = (), *, k: int) -> tuple[float, Vectors]:
+        """What alpha adds to b and to w, from scratch. A step that was not settled is taken back."""
+        self._settle(k, 0.0)
+        total, b = np.zeros(self.task.phi.dim), 0.0
+        for mine, problem in self.rows.pieces():
+            alpha = self.alpha[k][mine]
+            problem.examples.add([alpha * problem.signs[k]], [total])
+            b += balance(problem, k, alpha)
+        return b, [Message.of(total)]
+
+    def solve(self, vectors: Vectors = (), *, settings: Settings) -> tuple[list[Solved], Vectors]:
+        """Solve a problem of one's own (see average.py); alpha becomes this part's share of the common dual point."""
+        share = len(self.rows) / self.task.rows
+        found = self.rows.with_costs_times(1.0 / share) if share else None
+        if found is None:
+            empty = [Message.of(np.zeros(self.task.phi.dim, self.task.dtype)) for _ in self.alpha]
+            return [Solved(0.0, 0, 0.0) for _ in self.alpha], empty
+        settings = replace(settings, seed=int(self.rng[0] >> np.uint64(1)))
+        results = stream(found, settings) if isinstance(found, Flow) else dcd(found, settings)
+        told, sent = [], []
+        for alpha, result in zip(self.alpha, results, strict=True):
+            assert result.alpha is not None
+            np.multiply(result.alpha, share * INSIDE, out=alpha)
+            told.append(Solved(float(result.gap or 0.0), result.passes, share * result.intercept))
+            sent.append(Message.of(result.w * self.task.dtype(share)))
+        return told, sent
+
+    def dual_variables(self, vectors: Vectors = (), *, k: int) -> tuple[np.ndarray, Vectors]:
+        """alpha of binary problem k, as it is settled."""
+        return np.array(self.alpha[k]), NOTHING
+
+    def save(self, vectors: Vectors = (), *, path: str, round: int, thetas: Sequence[float]) -> tuple[None, Vectors]:
+        """Write this part's file beside the driver's, on its own disk; `thetas` settle the latest step."""
+        for k, theta in enumerate(thetas):
+            self._settle(k, theta)
+        self._file(path).save(*self.state(round))
+        return None, NOTHING
+
+    def restore(self, vectors: Vectors = (), *, path: str) -> tuple[int, Vectors]:
+        """Take up what the file has; returns the round after which it was written, -1 if there is no file."""
+        file = self._file(path)
+        if not os.path.exists(file.path):
+            return -1, NOTHING
+        return self.set_state(*file.load()), NOTHING
+
+    def recall(self, vectors: Vectors = (), *, path: str) -> tuple[None, Vectors]:
+        """The same for a part that stands in for a lost one, and has done nothing yet."""
+        if self.untouched:
+            self.restore(path=path)
+        return None, NOTHING
+
+    def state(self, round: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What cannot be found out again: the dual variables and the random numbers."""
+        arrays = {f"alpha.{k}": alpha for k, alpha in enumerate(self.alpha)}
+        return arrays | {"rng": self.rng}, {"round": round}
+
+    def set_state(self, arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> int:
+        """Go on from such a state; returns its round."""
+        for k, alpha in enumerate(self.alpha):
+            alpha[:] = arrays[f"alpha.{k}"]
+        self.rng[:] = arrays["rng"]
+        self.unsettled.clear()
+        return int(record["round"])
+
+    def _file(self, path: str) -> Checkpoint:
+        source, task = self.rows.source, self.task
+        data = None if source is None else fingerprint(source)
+        problem = {"data": data, "rows": len(self.rows), "features": repr(task.phi), "loss": task.loss.name}
+        cost = {"cost": task.targets.cost_of_class.tolist()}  # alpha has to lie within these bounds
+        return Checkpoint(f"{path}.part{self.number}", problem=problem | cost)
+
+    def _receive(self, order: Order, change: Message) -> None:
+        self._settle(order.k, order.theta)
+        if order.fresh:
+            self.w[order.k][:] = 0.0
+        change.add_to(self.w[order.k])
+
+    def _settle(self, k: int, theta: float) -> None:
+        """Go `theta` of the way from the dual variables before the latest step to those after it."""
+        if k not in self.unsettled:
+            return
+        self.unsettled.discard(k)
+        self.v[k] *= self.task.dtype(theta)
+        self.b_gained[k] *= theta
+        alpha, before = self.alpha[k], self.before[k]
+        if theta == 0.0:
+            alpha[:] = before
+        elif theta != 1.0:
+            highest = np.maximum(alpha, before)
+            alpha -= before
+            alpha *= theta
+            alpha += before
+            np.minimum(alpha, highest, out=alpha)  # rounding must not carry it over a bound

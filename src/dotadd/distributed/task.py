@@ -1,0 +1,113 @@
+"""Task: the problem as all parts have agreed on it. No part sees all of the data, so some rounds come before training.
+
+Each part tells the shape of its rows and the tally of its labels. The shapes together resolve phi, so that a slot means
+the same everywhere; the tallies together tell the classes, though no part may have all of them, and their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dotadd.batch import Strings
+from dotadd.distributed.engine import Engine
+from dotadd.errors import DataError, DotaddError, FeatureError
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.losses import Loss
+from dotadd.solvers.problem import Intercept
+from dotadd.sources.base import Chunk, require_alike
+from dotadd.targets import Tally, Targets
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a part tells of its rows before training: their shape, the tally of labels, and its widest row or another.
+
+    A part without rows has no shape and no sample.
+    """
+
+    tally: Tally
+    shape: Shape | None = None
+    sample: Chunk | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """The problem that all parts solve together: `rows` of them in `shape`, classes and costs, loss and intercept."""
+
+    phi: FeatureMap
+    targets: Targets
+    shape: Shape
+    rows: int
+    parts: int
+    """How many parts have any rows."""
+    loss: Loss = Loss.HINGE
+    intercept: Intercept = Intercept.REGULARIZED
+    dtype: type = np.float32
+    seed: int = 0
+
+    @property
+    def problems(self) -> int:
+        """How many binary problems."""
+        return len(self.targets.problems)
+
+
+def agree(
+    engine: Engine,
+    resolve: Callable[[Chunk, Shape], FeatureMap],
+    *,
+    C: float = 1.0,
+    class_weight: Mapping[Any, float] | str | None = None,
+    loss: Loss = Loss.HINGE,
+    intercept: Intercept = Intercept.REGULARIZED,
+    dtype: type = np.float32,
+    seed: int = 0,
+) -> Task:
+    """State the problem to all parts, which are ready for a method afterwards.
+
+    resolve(a row, the shape of all) makes the map.
+    """
+    if intercept is Intercept.FREE:
+        raise DotaddError('a free intercept ties the parts together: use intercept="regularized" or "none"')
+    outlines: list[Outline] = engine.round("outline").numbers
+    samples = [outline.sample for outline in outlines if outline.sample is not None]
+    shapes = [outline.shape for outline in outlines if outline.shape is not None]
+    if not samples:
+        raise DataError("no part has any examples")
+    for sample in samples[1:]:
+        require_alike(samples[0], sample)
+    shape = reduce(Shape.joined, shapes)
+    widest = max(samples, key=lambda sample: Shape.of(sample.batch).n_features or 0)
+    phi = resolve(widest, shape)
+    if phi.learn(widest.batch) is not phi:
+        raise FeatureError(f"{phi!r} numbers features as it meets them, in each part others: use .hashed(bits) instead")
+    if isinstance(widest.batch.typical(), Strings):  # rows that phi cannot take may be left out
+        tallies: list[Tally] = engine.round("tally", phi=phi).numbers
+    elif (bad := phi.check(widest.batch)) is not None:  # of vectors, the widest tells whether all are narrow enough
+        raise widest.error(0, bad.message)
+    else:
+        tallies = [outline.tally for outline in outlines]
+    tally = joined(tallies)
+    targets = tally.targets(C, class_weight, None)
+    parts = sum(one.rows > 0 for one in tallies)
+    task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed)
+    engine.round("begin", task=task)
+    return task
+
+
+def joined(tallies: Sequence[Tally]) -> Tally:
+    """The tally of the rows of all parts."""
+    total = Tally()
+    total.rows = sum(tally.rows for tally in tallies)
+    known = [tally.classes for tally in tallies if tally.classes is not None]
+    if known:
+        total.classes = np.unique(np.concatenate(known))
+        total.totals = np.zeros(len(total.classes))
+        for tally in tallies:
+            if tally.classes is not None:
+                total.totals[np.searchsorted(total.classes, tally.classes)] += tally.totals
+    return total
