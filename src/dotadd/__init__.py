@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dotadd.errors import DataError as DataError
     from dotadd.errors import DotaddError as DotaddError
     from dotadd.errors import FeatureError as FeatureError
+    from dotadd.errors import IndefiniteKernelWarning as IndefiniteKernelWarning
     from dotadd.errors import ModelError as ModelError
     from dotadd.errors import NotConvergedWarning as NotConvergedWarning
     from dotadd.errors import UnusedColumnsWarning as UnusedColumnsWarning
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from dotadd.features.text import NGrams as NGrams
     from dotadd.features.text import WordNGrams as WordNGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
+    from dotadd.kernel_machine import KernelSVM as KernelSVM
+    from dotadd.kernel_model import KernelModel as KernelModel
     from dotadd.model import Model as Model
     from dotadd.model import load as load
     from dotadd.naming import strongest_features as strongest_features
@@ -50,6 +53,7 @@ __all__, __getattr__ = lazy(
             "DataError",
             "DotaddError",
             "FeatureError",
+            "IndefiniteKernelWarning",
             "ModelError",
             "NotConvergedWarning",
             "UnusedColumnsWarning",
@@ -68,6 +72,8 @@ __all__, __getattr__ = lazy(
         ".features.stack": ["Stack"],
         ".features.text": ["BagOfWords", "NGrams", "WordNGrams"],
         ".features.weighted_degree": ["WeightedDegree"],
+        ".kernel_machine": ["KernelSVM"],
+        ".kernel_model": ["KernelModel"],
         ".model": ["Model", "load"],
         ".naming": ["strongest_features"],
         ".poim": ["letter_chances", "oligomer_importance"],

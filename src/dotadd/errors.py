@@ -36,5 +36,9 @@ class NotConvergedWarning(UserWarning):
     """Training ended before the tolerance was reached; the message quotes the gap."""
 
 
+class IndefiniteKernelWarning(UserWarning):
+    """The kernel is no inner product in any space, so that what training finds need not be the best there is."""
+
+
 class StreamingWarning(UserWarning):
     """Data is larger than the memory for it: the message says what is read instead, and what is written beside it."""

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +20,9 @@ from dotadd.features.linear import Linear
 from dotadd.features.on_demand import OnDemand
 from dotadd.losses import Loss
 from dotadd.memory import available, parse_bytes, words
-from dotadd.model import Model, usable_rows
-from dotadd.protocol import Estimator, column
+from dotadd.model import Model
+from dotadd.model_file import usable_rows
+from dotadd.protocol import Estimator, column, positive
 from dotadd.solvers import SOLVERS, STREAMING, choose_solver
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.flow import piece_bytes
@@ -242,32 +243,6 @@ class LinearSVM(Estimator):
         seed, told = self._seed(), tell if on_progress else None
         return Settings(self.tol, self.max_passes, self.max_time, seed, told, plane_bytes=budget)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
-        self._require_fitted()
-        self._check_feature_names(X)
-        return self.model_.decision_function(X, n_jobs=self.n_jobs)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels."""
-        scores = self.decision_function(X)
-        return self.classes_[self.model_.winners(scores)]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
-        if y is None:
-            source = open_source(X)
-            y = source.load().y
-            if y is None:
-                raise DataError("has no labels to score against", source.name)
-            X = source
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file; `dotadd.load(path)` reads it."""
-        self._require_fitted()
-        self.model_.save(path)
-
     @property
     def coef_(self) -> np.ndarray:
         return self.model_.w
@@ -275,10 +250,6 @@ class LinearSVM(Estimator):
     @property
     def intercept_(self) -> np.ndarray:
         return self.model_.intercept
-
-    @property
-    def classes_(self) -> np.ndarray:
-        return self.model_.classes
 
     def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
         phi: FeatureMap
@@ -304,14 +275,6 @@ class LinearSVM(Estimator):
         tally = Tally()
         tally.note(data)
         return tally.targets(self.C, self.class_weight, data.path)
-
-    def _seed(self) -> int:
-        state = self.random_state
-        if state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        if isinstance(state, Integral):
-            return int(state)
-        return int(state.integers(2**31) if hasattr(state, "integers") else state.randint(2**31 - 1))
 
     def _keep(
         self,
@@ -374,14 +337,7 @@ class LinearSVM(Estimator):
 
     def _check_parameters(self) -> None:
         """Refuse a parameter that cannot act."""
-
-        def require(condition: bool, name: str, wanted: str) -> None:
-            if not condition:
-                raise DotaddError(f"{name} is {getattr(self, name)!r}, and has to be {wanted}")
-
-        def positive(value: Any) -> bool:
-            return isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < np.inf
-
+        require = self._require
         require(self.phi is None or isinstance(self.phi, FeatureMap | str), "phi", "a FeatureMap or an expression")
         require(positive(self.C), "C", "a positive number")
         losses = [loss.name.lower() for loss in Loss]
@@ -390,11 +346,7 @@ class LinearSVM(Estimator):
         require(self.solver in solvers, "solver", "one of " + ", ".join(solvers))
         intercepts = [intercept.value for intercept in Intercept]
         require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))
-        require(
-            self.class_weight is None or self.class_weight == "balanced" or isinstance(self.class_weight, Mapping),
-            "class_weight",
-            'None, "balanced" or a dict of label: weight',
-        )
+        self._require_class_weight()
         require(positive(self.tol), "tol", "a positive number")
         require(isinstance(self.max_passes, Integral) and self.max_passes > 0, "max_passes", "a positive whole number")
         require(self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds")

@@ -70,14 +70,19 @@ class Evaluation(NamedTuple):
     confusion: np.ndarray
 
 
-def evaluate(truth: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> Evaluation:
-    """All measures at once, from scores of shape (n,) for two classes and (n, classes) for more."""
+def evaluate(
+    truth: np.ndarray, scores: np.ndarray, classes: np.ndarray, predicted: np.ndarray | None = None
+) -> Evaluation:
+    """All measures at once, from scores of shape (n,) for two classes and (n, classes) for more.
+
+    The labels predicted are those that the scores speak for, unless they are given.
+    """
     classes = np.asarray(classes)
+    if predicted is None:
+        predicted = classes[(scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)]
     if scores.ndim == 1:
-        predicted = classes[(scores > 0).astype(np.int64)]
         pairs = [(truth == classes[1], scores)]
     else:
-        predicted = classes[np.argmax(scores, axis=1)]
         pairs = [(truth == label, scores[:, k]) for k, label in enumerate(classes)]
     return Evaluation(
         len(truth),

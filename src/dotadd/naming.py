@@ -17,7 +17,8 @@ from dotadd._jit import kernel
 from dotadd.errors import DotaddError
 from dotadd.expand import Expansion
 from dotadd.features.origins import Origins
-from dotadd.model import Model, usable_rows
+from dotadd.model import Model
+from dotadd.model_file import usable_rows
 from dotadd.sources.base import Chunk
 
 if TYPE_CHECKING:

@@ -7,14 +7,29 @@ Importing scikit-learn takes longer than training on a small array, and nothing 
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
+from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 
+from dotadd.errors import DataError, DotaddError
+from dotadd.model_file import Classifier
+from dotadd.sources import open as open_source
+
 
 class Estimator:
-    """Base of the estimators: constructor arguments are parameters, attributes that end in _ come from fit."""
+    """Base of the estimators: constructor arguments are parameters, attributes that end in _ come from fit.
+
+    What fit has found is a `model_`, which has all it takes to predict.
+    """
+
+    class_weight: Mapping[Any, float] | str | None
+    random_state: Any
+    n_jobs: int | None
+    model_: Any
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -43,6 +58,58 @@ class Estimator:
             if value is not default and repr(value) != repr(default):
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
+        self._require_fitted()
+        self._check_feature_names(X)
+        model: Classifier = self.model_
+        return model.decision_function(X, n_jobs=self.n_jobs)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels."""
+        scores = self.decision_function(X)
+        labels: np.ndarray = self.classes_[self.model_.winners(scores)]
+        return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
+        if y is None:
+            source = open_source(X)
+            y = source.load().y
+            if y is None:
+                raise DataError("has no labels to score against", source.name)
+            X = source
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; `dotadd.load(path)` reads it."""
+        self._require_fitted()
+        self.model_.save(path)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        classes: np.ndarray = self.model_.classes
+        return classes
+
+    def _seed(self) -> int:
+        """Where random numbers start, from the parameter `random_state`."""
+        state = self.random_state
+        if state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(state, Integral):
+            return int(state)
+        return int(state.integers(2**31) if hasattr(state, "integers") else state.randint(2**31 - 1))
+
+    def _require(self, condition: bool, name: str, wanted: str) -> None:
+        """Refuse a parameter that cannot act."""
+        if not condition:
+            raise DotaddError(f"{name} is {getattr(self, name)!r}, and has to be {wanted}")
+
+    def _require_class_weight(self) -> None:
+        given = self.class_weight
+        sound = given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")
+        self._require(sound, "class_weight", 'None, "balanced" or a dict of label: weight')
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -92,6 +159,11 @@ class Estimator:
             if not unseen and not missing:
                 message += "Feature names must be in the same order as they were in fit.\n"
             raise ValueError(message)
+
+
+def positive(value: Any) -> bool:
+    """Whether this is a number above 0."""
+    return isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < np.inf
 
 
 def _feature_names(X: Any) -> np.ndarray | None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from dotadd.atomic import replacing
 from dotadd.errors import DotaddError, ModelError
-from dotadd.model import Model
+from dotadd.model_file import Classifier
 from dotadd.sources.base import Source
 from dotadd.sources.located import Coordinates, Located
 from dotadd.sources.windows import Counts, Path, Windows
@@ -56,7 +56,7 @@ def track_format(path: str) -> str:
 
 
 def candidates(
-    model: Model,
+    model: Classifier,
     fasta: Path | Sequence[Path],
     *,
     signal: str,
@@ -80,7 +80,9 @@ def candidates(
     return Windows(fasta, signal=signal, length=length, before=before, on_progress=on_progress)
 
 
-def scores(model: Model, windows: Windows, *, n_jobs: int | None = None) -> Iterator[tuple[Coordinates, np.ndarray]]:
+def scores(
+    model: Classifier, windows: Windows, *, n_jobs: int | None = None
+) -> Iterator[tuple[Coordinates, np.ndarray]]:
     """Where each candidate stands and its score, some ten thousand at a time."""
     for chunk, score in model.decision_chunks(_Pieces(windows), n_jobs=n_jobs):
         assert isinstance(chunk, Located)
@@ -88,7 +90,7 @@ def scores(model: Model, windows: Windows, *, n_jobs: int | None = None) -> Iter
 
 
 def scan(
-    model: Model,
+    model: Classifier,
     fasta: Path | Sequence[Path],
     path: str | os.PathLike[str],
     *,

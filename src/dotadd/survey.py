@@ -12,7 +12,7 @@ from dotadd.batch import Strings
 from dotadd.errors import DataError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.losses import Loss
-from dotadd.model import usable_rows
+from dotadd.model_file import usable_rows
 from dotadd.solvers.flow import Flow, Piece
 from dotadd.solvers.problem import Intercept
 from dotadd.sources.base import Chunk, Source

@@ -10,7 +10,7 @@ from dotadd.cli.reading import Reading, tell_skipped
 
 if TYPE_CHECKING:
     from dotadd.metrics import Evaluation
-    from dotadd.model import Model
+    from dotadd.model_file import Classifier
     from dotadd.sources.base import Source
 
 
@@ -70,7 +70,7 @@ class Measured(NamedTuple):
     seconds: float
 
 
-def measure(model: Model, source: Source, jobs: int | None) -> Measured:
+def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
     """Score all rows of a source and compare with its labels."""
     import numpy as np
 
@@ -92,13 +92,15 @@ def measure(model: Model, source: Source, jobs: int | None) -> Measured:
         scores.append(score)
     if not sum(map(len, truth)):
         raise DataError("has no rows that can be used", source.name)
-    evaluation = metrics.evaluate(np.concatenate(truth), np.concatenate(scores), model.classes)
+    every = np.concatenate(scores)
+    predicted = model.classes[model.winners(every)]
+    evaluation = metrics.evaluate(np.concatenate(truth), every, model.classes, predicted)
     return Measured(evaluation, time.perf_counter() - started)
 
 
-def as_json(model: Model, measured: Measured) -> dict[str, Any]:
+def as_json(model: Classifier, measured: Measured) -> dict[str, Any]:
     """The measures as plain data; areas that do not exist, for want of a class, are null."""
-    from dotadd.model import jsonable
+    from dotadd.model_file import jsonable
 
     found = measured.evaluation
     two = len(model.classes) == 2
@@ -106,7 +108,7 @@ def as_json(model: Model, measured: Measured) -> dict[str, Any]:
     return jsonable(record | {"auroc": found.auroc[0], "auprc": found.auprc[0]} if two else record)
 
 
-def show_measures(model: Model, measured: Measured, title: str | None = None) -> None:
+def show_measures(model: Classifier, measured: Measured, title: str | None = None) -> None:
     """The measures on screen, with a table of counts."""
     import sys
 

@@ -35,7 +35,8 @@ def inspect(
 ) -> None:
     """Show what a model file holds and what it has learned.
 
-    Features, sizes, classes, how it was trained, and the largest weights. A pass
+    Features, sizes, classes, how it was trained, and the largest weights; of a
+    kernel machine the kernel and how many support vectors each class has. A pass
     over data tells which k-mers or words fall into the slots of hashed weights.
     --poim draws how much each k-mer at each position changes the score
     (positional oligomer importance, for maps of strings).
@@ -74,6 +75,7 @@ def inspect(
     from dotadd.atomic import require_writable
     from dotadd.cli.screen import facts
     from dotadd.errors import DotaddError
+    from dotadd.kernel_model import KernelModel
     from dotadd.model import load
     from dotadd.naming import ROWS, strongest_features
 
@@ -90,6 +92,18 @@ def inspect(
         require_writable(poim)
     rows = ROWS if rows is None else rows
     loaded = load(model)
+    if isinstance(loaded, KernelModel):
+        from dotadd.cli.kernel import show_inside
+
+        if data is not None or poim is not None:
+            raise DotaddError(
+                f"{model}: a kernel machine has no weights of features that --data or --poim could tell of"
+            )
+        if as_json:
+            sys.stdout.write(json.dumps(loaded.inspect(), indent=2) + "\n")
+        else:
+            show_inside(model, loaded.inspect())
+        return
     source = None if data is None or not largest else reading.open([data])
     if source is None:
         features = strongest_features(loaded, largest=largest)
@@ -165,7 +179,7 @@ def show(path: str, inside: dict[str, Any]) -> None:
     lines = {
         "model": path,
         "features": inside["features"],
-        "data": _shape_text(**inside["shape"]),
+        "data": shape_text(**inside["shape"]),
         "classes": ", ".join(labels),
         "weights": f"{inside['dim']:,} slots of {inside['dtype']} for each of {len(rows)} problems"
         if len(rows) > 1
@@ -173,7 +187,7 @@ def show(path: str, inside: dict[str, Any]) -> None:
     }
     for name, value in (inside["training"] | inside["written"]).items():
         if value is not None:
-            lines[name.replace("_", " ")] = _training_text(value)
+            lines[name.replace("_", " ")] = training_text(value)
     facts(lines)
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -186,7 +200,7 @@ def show(path: str, inside: dict[str, Any]) -> None:
     console.print(table)
 
 
-def _shape_text(
+def shape_text(
     kind: str,
     n_features: int | None = None,
     length: int | None = None,
@@ -201,13 +215,13 @@ def _shape_text(
     return kind if length is None else f"{kind} of {'' if one_length else 'up to '}{length:,} letters"
 
 
-def _training_text(value: Any) -> str:
+def training_text(value: Any) -> str:
     from dotadd.cli.screen import number
 
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_training_text(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {training_text(item)}" for name, item in value.items())
     if isinstance(value, list):
-        return ", ".join(_training_text(item) for item in value)
+        return ", ".join(training_text(item) for item in value)
     return number(value) if isinstance(value, float) else str(value)
 
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from dotadd.cli.reading import Reading, tell_skipped
 
 if TYPE_CHECKING:
-    from dotadd.model import Model
+    from dotadd.model_file import Classifier
     from dotadd.sources.base import Source
 
 
@@ -66,7 +66,7 @@ def predict(
     tell_skipped(source)
 
 
-def write_predictions(model: Model, source: Source, file: TextIO, *, labels: bool, jobs: int | None) -> None:
+def write_predictions(model: Classifier, source: Source, file: TextIO, *, labels: bool, jobs: int | None) -> None:
     """The lines of `predict`, a chunk at a time."""
     from dotadd.cli.screen import label_text
 

@@ -185,7 +185,7 @@ class Watch:
 
 def write_json_line(file: TextIO, record: dict[str, Any]) -> None:
     """One JSON object on a line of its own, at once on disk; numbers that are not finite become null."""
-    from dotadd.model import jsonable
+    from dotadd.model_file import jsonable
 
     file.write(json.dumps(jsonable(record), allow_nan=False) + "\n")
     file.flush()

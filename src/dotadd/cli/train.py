@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from dotadd.cli import kernel as machine
+from dotadd.cli.kernel import KernelOptions
 from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
 from dotadd.cli.streaming import Streaming, streamed
@@ -26,6 +29,7 @@ def train(
     log: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
     solving: Solving = Solving(),  # noqa: B008
+    kernel: KernelOptions = KernelOptions(),  # noqa: B008
     streaming: Streaming = Streaming(),  # noqa: B008
     virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -50,6 +54,7 @@ def train(
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
         dotadd train faces.npz -o faces.dotadd --label gender --features "LBP()" \\
             --virtual "translate(2) * rotate(6, step=3) * scale(0.05)"
+        dotadd train digits.svm -o digits.dotadd --kernel rbf --gamma 0.02 -C 5
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
 
@@ -63,7 +68,7 @@ def train(
     solver
         The algorithm: dcd, ocas, newton, lbfgs, sgd, pegasos, bmrm or svmperf;
         for data larger than memory stream, block_minimization or selective_block_minimization;
-        "auto" chooses by loss, C and data.
+        "auto" chooses by loss, C and data. Kernel machines have their own (--kernel).
     test
         A second file to evaluate the model on, read in the same way.
     log
@@ -78,43 +83,53 @@ def train(
         raise DotaddError("give a data file to train on")
     for path in filter(None, (output, log)):
         require_writable(path)
-    streaming.require(output)
+    kernel.require(solving, streaming)
+    if kernel.kernel is None:
+        streaming.require(output)
     source = virtual.around(reading.open(list(data)))
     held_out = reading.open([test]) if test else None
 
     from dotadd.cli.progress import Watch, write_json_line
 
-    svm = solving.svm(solver)
+    svm: Any  # either kind of machine, each with its watch and its summary
+    summed_up: Callable[..., dict[str, Any]]
+    shown: Callable[..., None]
+    if kernel.kernel is None:
+        svm, watched, summed_up, shown = solving.svm(solver), Watch, summary, show
+    else:
+        svm, watched = kernel.svm(solving, solver), machine.KernelWatch
+        summed_up, shown = machine.summary, machine.show
     with ExitStack() as stack:
         file = stack.enter_context(open(log, "a" if streaming.resume else "w", encoding="utf-8")) if log else None
-        watch = Watch(title_of(data), solving, log=file, quiet=quiet)
+        watch = watched(title_of(data), solving, log=file, quiet=quiet)
+        further: dict[str, Any] = {}
+        if kernel.kernel is None:
+            further = {
+                "announce": watch.announce,
+                "checkpoint": streaming.path(output),
+                "checkpoint_every": streaming.checkpoint_every,
+                "resume": streaming.resume,
+                "keep_cache": streaming.keep_cache,
+            }
         with watch, warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
-            svm.fit(
-                source,
-                on_progress=watch,
-                announce=watch.announce,
-                checkpoint=streaming.path(output),
-                checkpoint_every=streaming.checkpoint_every,
-                resume=streaming.resume,
-                keep_cache=streaming.keep_cache,
-            )
+            svm.fit(source, on_progress=watch, **further)
         svm.model_.save(output)
         tell_skipped(source)
         if file is not None:
-            write_json_line(file, {"summary": summary(svm, output)})
+            write_json_line(file, {"summary": summed_up(svm, output)})
     if not quiet:
-        show(svm, output)
-    if interrupted(svm):
+        shown(svm, output)
+    stopped = interrupted(svm)
+    if stopped:
         sys.stderr.write(f"dotadd: interrupted; the model so far is saved in {output}\n")
-        streaming.finish(svm, output)
-        return 130
-    if held_out is not None:
+    elif held_out is not None:
         from dotadd.cli.evaluate import measure, show_measures
 
         show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
-    streaming.finish(svm, output)
-    return 0
+    if kernel.kernel is None:
+        streaming.finish(svm, output)
+    return 130 if stopped else 0
 
 
 def summary(svm: LinearSVM, output: str) -> dict[str, Any]:

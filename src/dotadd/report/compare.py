@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dotadd.atomic import replacing
-from dotadd.model import jsonable
+from dotadd.model_file import jsonable
 from dotadd.report import drawing
 from dotadd.report.page import definitions, page, paragraphs, table, text
 from dotadd.solvers.result import Progress, Result

@@ -42,7 +42,7 @@ class Shaped(Around):
 def parse_size(size: Any) -> tuple[int, int]:
     """Height and width, given as a pair or as text like "24x32"."""
     found = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", size) if isinstance(size, str) else None
-    pair = found.groups() if found else None if isinstance(size, str) else size
+    pair = found.groups() if found else () if isinstance(size, str) else size
     try:
         height, width = (int(side) for side in pair)
         whole = all(isinstance(side, int | np.integer | str) for side in pair)

@@ -1,0 +1,207 @@
+"""Double chunking: large chunks, each solved by small ones, and the next one filled while outputs are computed.
+
+Problem:  maximise D(alpha) of `problem.py`
+Given:    a KernelProblem; an alpha to start from, 0 by default
+Returned: alpha with a violation of at most tol, measured with f computed from scratch
+
+Pérez-Cruz, Figueiras-Vidal and Artés-Rodríguez (2004). The kernel matrix of a large chunk is in memory, so solving it
+is cheap; what costs is the kernel between support vectors and all other examples. So
+
+- examples outside are looked at in pieces, and that ends as soon as there are enough violators for the next chunk;
+  while it ends like that, chunks are solved less exactly;
+- free support vectors stay in the chunk, and so do examples next to the margin where there is room for them.
+
+Beyond the paper:
+
+- The size of the large chunk follows the number of free support vectors (its open question): they are to take up no
+  more than the part that is not for newcomers. While violators abound, it doubles.
+- No example is looked at that cannot violate the conditions, w having moved by so little (`outputs.py`).
+- The others come in the order of how likely they violate: by margin over the bound on its change. So violators come
+  first, and a look that has found some ends when they become rare: after the next chunk all would have to be looked at
+  again anyhow.
+- Only what is new in the chunk's kernel matrix is computed (`chunk_matrix.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dotadd.kernel_svm.chunk_matrix import ChunkMatrix
+from dotadd.kernel_svm.irwls import solve_small
+from dotadd.kernel_svm.outputs import Outputs
+from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
+from dotadd.kernel_svm.run import Run
+from dotadd.kernel_svm.selection import Limits, margins, next_chunk
+from dotadd.kernel_svm.smo import WORK
+from dotadd.kernel_svm.smo_steps import solve_chunk
+from dotadd.kernel_svm.working_set import select, violation
+from dotadd.solvers.result import Reason
+
+SPARE, TWICE = None, 2.0
+FIRST = 1000  # examples in the first large chunk, and at least in later ones
+NEWCOMERS = 0.6  # the share of a large chunk that is for violators
+GROWTH = 2.0  # of the large chunk, while violators abound
+LOOSE, CLOSER = 0.05, 0.1  # violation left in a chunk that is not the last one: at most, and for each before
+INSIDE = 0.5  # of tol is what chunks are solved to, so that the others have some play
+RARE = 0.03  # of the violators found so far: a piece with fewer ends the look
+PIECE, PIECE_VALUES = 2048, 1 << 23  # examples, and kernel values, that are looked at before anything is checked
+
+
+def double_chunking(
+    problem: KernelProblem,
+    settings: KernelSettings,
+    alpha: np.ndarray | None = None,
+    *,
+    large: int | None = None,
+    small: int | None = None,
+) -> KernelResult:
+    """The optimum, to a violation of settings.tol.
+
+    large: the size of all large chunks, in place of one that adapts; never more than settings.memory has room for
+    small: the size of small chunks that are solved by IRWLS, as in the paper; without it SMO solves the large chunk
+    """
+    solver = _Solver(Run(problem, settings, alpha), large, small)
+    reason = solver.run.until_the_end(solver.solve)
+    return solver.result(reason)
+
+
+class _Solver:
+    def __init__(self, run: Run, large: int | None, small: int | None) -> None:
+        n = len(run.alpha)
+        self.run = run
+        self.most = max(2, min(n, math.isqrt(run.settings.memory // 4)))
+        self.large = large if large is None else max(2, min(large, self.most))
+        self.size = self.large or min(FIRST, self.most)
+        self.small = small
+        self.rng = np.random.default_rng(run.settings.seed)
+        self.shuffled = self.rng.permutation(n)
+        self.outputs = Outputs(run.gram, run.alpha * run.sign)
+        self.chunk = ChunkMatrix(run.gram, self.most)
+        self.abound = True  # whether the last look ended because there were enough violators
+
+    def solve(self) -> Reason:
+        run, tol = self.run, self.run.settings.tol
+        now, known = self._begin(), len(run.alpha)
+        while now > tol or known < len(run.alpha):
+            if run.over():
+                return Reason.MAX_PASSES
+            moved = self._solve_large(tol, now)
+            run.steps += 1
+            rows = self.chunk.rows
+            known = self._look_outside(Limits.of(self.outputs.f[rows], *run.of(rows), tol))
+            now = self._violation()
+            run.say(now, known, always=True)
+            if not moved or (now <= tol and known == len(run.alpha)):
+                now, known = self._prove(), len(run.alpha)
+                if now > tol and run.hopeless(now):
+                    return Reason.PRECISION
+        return Reason.CONVERGED
+
+    def result(self, reason: Reason) -> KernelResult:
+        self._prove()
+        self.run.counts = {"values": self.chunk.computed + self.outputs.values}
+        return self.run.result("double_chunking", reason, self.outputs.f)
+
+    def _begin(self) -> float:
+        """f of all examples; returns the violation."""
+        now = self._prove()
+        self.run.dual = float(self.run.alpha.sum() - 0.5 * self.outputs.signed @ self.outputs.f)
+        return now
+
+    def _prove(self) -> float:
+        """f of all examples from scratch; returns the violation."""
+        with self.run.timed("certify"):
+            self.outputs.prove()
+        return self._violation()
+
+    def _violation(self) -> float:
+        """Among the examples whose f is as of now."""
+        rows = self.outputs.fresh()
+        up_max, low_min, *_ = violation(self.outputs.f[rows], *self.run.of(rows))
+        return float(up_max - low_min)
+
+    def _solve_large(self, tol: float, now: float) -> bool:
+        """Choose a large chunk and solve it; returns whether that changed anything."""
+        run, outputs, chunk = self.run, self.outputs, self.chunk
+        with run.timed("select"):
+            rows = outputs.fresh()
+            newcomers = int(NEWCOMERS * self.size)
+            rows = rows[next_chunk(outputs.f[rows], *run.of(rows), self.size, newcomers, self.rng)]
+        with run.timed("matrix"):
+            chunk.become(rows)
+        rows = chunk.rows
+        sign, cost, alpha = run.of(rows)
+        before = outputs.f[rows]
+        f, inside = before.copy(), INSIDE * tol
+        if self.abound:
+            inside = max(inside, min(LOOSE, CLOSER * now))
+        try:
+            with run.timed("solve"):
+                self._solve(chunk.values, sign, cost, alpha, f, inside)
+        finally:  # it is feasible, however far it came
+            run.change(rows, alpha, before, f)
+            moved = outputs.move(rows, alpha * sign, f)
+        return moved
+
+    def _solve(
+        self, K: np.ndarray, sign: np.ndarray, cost: np.ndarray, alpha: np.ndarray, f: np.ndarray, tol: float
+    ) -> None:
+        """Solve the large chunk with kernel matrix K: alpha and f change in place."""
+        if self.small is None:
+            steps = max(1, WORK // len(f))
+            while solve_chunk(K, sign, cost, alpha, f, tol, steps) == steps:
+                self.run.check()
+            return
+        while True:
+            up_max, low_min, *_ = violation(f, sign, cost, alpha)
+            if up_max - low_min <= tol:
+                return
+            some = select(f, sign, cost, alpha, self.small)
+            theirs, outputs = alpha[some], f[some]
+            solve_small(K[np.ix_(some, some)], sign[some], cost[some], theirs, outputs, INSIDE * tol)
+            change = sign[some] * (theirs - alpha[some])
+            if not change.any():  # rounding
+                return
+            alpha[some] = theirs
+            f += change @ K[some]
+            self.run.check()
+
+    def _look_outside(self, limits: Limits) -> int:
+        """Bring f up to date where an example may break the limits, until enough do; sets the next chunk's size.
+
+        Returns of how many examples it is known whether they do.
+        """
+        run, outputs = self.run, self.outputs
+        free = int(np.count_nonzero((run.alpha > 0.0) & (run.alpha < run.cost)))
+        least = max(FIRST, free / (1.0 - NEWCOMERS))
+        enough = NEWCOMERS * self._within(max(least, GROWTH * self.size))
+        with run.timed("look"):
+            order = self._suspects(limits)
+            step = max(PIECE // 8, min(PIECE, PIECE_VALUES // max(1, int(np.count_nonzero(outputs.signed)))))
+            found, looked = 0, 0
+            while looked < len(order) and found < enough:
+                rows = order[looked : looked + step]
+                outputs.look(rows)
+                looked += len(rows)
+                here = int(np.count_nonzero(margins(outputs.f[rows], *run.of(rows), *limits) < 0.0))
+                found += here
+                run.check()
+                if here < RARE * found:
+                    break
+        self.abound = found >= enough
+        self.size = self._within(max(least, min(found, enough) / NEWCOMERS)) if SPARE is None or self.abound else self._within(min(max(FIRST, (1+SPARE)*free + TWICE*found), GROWTH*max(self.size, least)))
+        return len(run.alpha) - len(order) + looked
+
+    def _suspects(self, limits: Limits) -> np.ndarray:
+        """The examples that may break the limits for all that is known, those that probably do first."""
+        outputs = self.outputs
+        margin, drift = margins(outputs.f, *self.run.of(slice(None)), *limits), outputs.drift()
+        rows = self.shuffled[drift[self.shuffled] > np.maximum(margin[self.shuffled], 0.0)]
+        return rows[np.argsort(margin[rows] / drift[rows], kind="stable")]
+
+    def _within(self, size: float) -> int:
+        """The size that a large chunk gets where this one is wanted: all examples, if it is half of them."""
+        n = len(self.run.alpha)
+        return self.large or int(min(n if size > n / 2 and self.most == n else size, self.most))

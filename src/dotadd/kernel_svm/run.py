@@ -1,0 +1,106 @@
+"""Run: what the chunking solvers keep beside f: alpha, the clock, whom to tell, and the answer in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+import numpy as np
+
+from dotadd._jit import plain
+from dotadd.interrupts import Interrupts
+from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings
+from dotadd.kernel_svm.smo import NO_BETTER, SAY_EVERY, feasible
+from dotadd.kernel_svm.working_set import intercept, objectives, violation
+from dotadd.solvers.result import Reason
+from dotadd.solvers.settings import Deadline, TimeUpError
+
+
+class Run:
+    """One binary problem on its way through a solver."""
+
+    def __init__(self, problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None) -> None:
+        self.gram, self.sign, self.cost = problem.gram, plain(problem.sign), plain(problem.cost)
+        self.settings = settings
+        self.alpha = np.zeros(len(problem)) if alpha is None else feasible(alpha, self.sign, self.cost)
+        self.steps, self.dual = 0, 0.0
+        self.seconds: dict[str, float] = {}
+        self.trace: list[KernelProgress] = []
+        self.counts: dict[str, int] = {}
+        self._deadline = Deadline(settings.max_time)
+        self._interrupts = Interrupts()
+        self._said = -SAY_EVERY
+        self._least, self._worse = np.inf, 0
+
+    def over(self) -> bool:
+        """Whether as many steps were made as may be."""
+        return self.settings.max_steps is not None and self.steps >= self.settings.max_steps
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - began
+
+    def check(self) -> None:
+        """Leave, if Ctrl-C was pressed or time is up."""
+        self._interrupts.check()
+        self._deadline.check()
+
+    def of(self, rows: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sign, cost and alpha of these examples."""
+        return self.sign[rows], self.cost[rows], self.alpha[rows]
+
+    def change(self, rows: np.ndarray, alpha: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
+        """These examples get these alphas, which turns their outputs from `before` to `after`."""
+        more = alpha - self.alpha[rows]
+        self.dual += float(more @ (1.0 - 0.5 * self.sign[rows] * (before + after)))
+        self.alpha[rows] = alpha
+
+    def hopeless(self, violation: float) -> bool:
+        """Whether violations, each of f from scratch, no longer fall: what is left is rounding."""
+        self._worse = self._worse + 1 if violation >= self._least else 0
+        self._least = min(self._least, violation)
+        return self._worse == NO_BETTER
+
+    def say(self, violation: float, seen: int, *, always: bool = False) -> None:
+        elapsed = self._deadline.elapsed()
+        if not always and elapsed < self._said + SAY_EVERY:
+            return
+        self._said = elapsed
+        support = int(np.count_nonzero(self.alpha))
+        self.trace.append(KernelProgress(self.steps, elapsed, self.dual, violation, support, seen))
+        if self.settings.on_progress is not None:
+            self.settings.on_progress(self.trace[-1])
+
+    def until_the_end(self, solve: Callable[[], Reason]) -> Reason:
+        """Why it ended: as the solver says, or by Ctrl-C, or because time is up."""
+        try:
+            with self._interrupts:
+                return solve()
+        except KeyboardInterrupt:
+            return Reason.INTERRUPTED
+        except TimeUpError:
+            return Reason.MAX_TIME
+
+    def result(self, solver: str, reason: Reason, f: np.ndarray) -> KernelResult:
+        """The answer; f is from scratch."""
+        b = intercept(f, self.sign, self.cost, self.alpha)
+        primal, dual = objectives(f, self.sign, self.cost, self.alpha, b)
+        up_max, low_min, *_ = violation(f, self.sign, self.cost, self.alpha)
+        return KernelResult(
+            alpha=self.alpha,
+            intercept=float(b),
+            primal=float(primal),
+            dual=float(dual),
+            violation=max(0.0, float(up_max - low_min)),
+            reason=reason,
+            steps=self.steps,
+            seconds=self.seconds,
+            trace=self.trace,
+            solver=solver,
+            counts=self.counts,
+        )

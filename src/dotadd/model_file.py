@@ -1,0 +1,263 @@
+"""What every trained classifier has in common: classes, a training record, scores chunk by chunk, and the one file.
+
+The file is in safetensors format: tensors, and under the key `dotadd` of its metadata a JSON record of everything else.
+Loading reads numbers and parses one expression; nothing in the file is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dotadd.atomic import replacing
+from dotadd.batch import Batch, SparseRows
+from dotadd.errors import ModelError
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.sources.base import Chunk, Source
+from dotadd.threads import row_pieces, thread_count
+
+FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough
+WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
+TENSOR_TYPES: dict[str, type] = WEIGHT_TYPES | {
+    "U8": np.uint8, "U16": np.uint16, "I32": np.int32, "U32": np.uint32, "I64": np.int64, "U64": np.uint64,
+}  # fmt: skip
+
+
+class Classifier:
+    """A trained classifier for data of `shape`. `training` records how it was found."""
+
+    splits: ClassVar[bool] = True
+    """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
+
+    def __init__(self, shape: Shape, classes: np.ndarray, training: dict[str, Any] | None) -> None:
+        self.shape, self.classes = shape, np.asarray(classes)
+        self.training: dict[str, Any] = jsonable(training or {})
+        self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
+
+    def _scores(self, batch: Batch, threads: int) -> np.ndarray:
+        """Scores of a batch that fits."""
+        raise NotImplementedError
+
+    def _usable(self, chunk: Chunk, source: Source) -> Chunk:
+        """The rows of a chunk that can be scored, in the width that the model was made for."""
+        raise NotImplementedError
+
+    def decision_chunks(self, source: Source, *, n_jobs: int | None = None) -> Iterator[tuple[Chunk, np.ndarray]]:
+        """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out.
+
+        The next chunk is read while threads work on this one.
+        """
+        threads = thread_count(n_jobs)
+        workers, each = (threads, 1) if self.splits else (1, threads)
+        pool = ThreadPoolExecutor(workers)
+        begun: deque[tuple[Chunk, list[Future[np.ndarray]]]] = deque()
+        try:
+            for chunk in source.chunks():
+                chunk = self._usable(chunk, source)
+                pieces = [chunk.batch.slice(*piece) for piece in row_pieces(len(chunk), workers)]
+                begun.append((chunk, [pool.submit(self._scores, piece, each) for piece in pieces]))
+                if len(begun) > 1:
+                    done, scores = begun.popleft()
+                    yield done, np.concatenate([piece.result() for piece in scores])
+            for done, scores in begun:
+                yield done, np.concatenate([piece.result() for piece in scores])
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def decision_function(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
+        """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
+        from dotadd.sources import open as open_source
+
+        return np.concatenate([scores for _, scores in self.decision_chunks(open_source(X), n_jobs=n_jobs)])
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
+        """Labels of anything `dotadd.open` takes."""
+        return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+
+    def winners(self, scores: np.ndarray) -> np.ndarray:
+        """Which class each score, or each row of scores, speaks for: its number in `classes`."""
+        return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+    def fitting(self, chunk: Chunk) -> Chunk:
+        """The chunk in the width that the model was made for.
+
+        Sparse rows may be narrower. A file tells its width only by the largest index it holds, so features that the
+        training data did not have are dropped from it, as in LIBLINEAR; arrays know their width, and it must fit.
+        """
+        batch, expected = chunk.batch, self.shape.n_features
+        if expected is None or (found := Shape.of(batch).n_features) is None or found == expected:
+            return chunk
+        sparse = isinstance(batch, SparseRows)
+        if sparse and found < expected:
+            return chunk
+        if isinstance(batch, SparseRows) and chunk.from_file:
+            return replace(chunk, batch=_without_features_from(batch, expected))
+        where = f"{chunk.path}: " if chunk.path else ""
+        if self.shape.size is not None and (size := Shape.of(batch).size) is not None:
+            (a, b), (c, d) = size, self.shape.size
+            raise ModelError(f"{where}images of {a} x {b} pixels, and the model was made for {c} x {d}")
+        raise ModelError(f"{where}X has {found} features, but Model is expecting {expected} features as input")
+
+    def _write(
+        self, path: str | os.PathLike[str], number: int, record: dict[str, Any], tensors: Mapping[str, np.ndarray]
+    ) -> None:
+        """The file in format `number`, with a record and tensors beside what all models have; it appears whole or not
+        at all."""
+        from safetensors.numpy import save, save_file
+
+        from dotadd._version import __version__
+
+        header = {
+            "format": number,
+            "version": __version__,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            **record,
+            "shape": self.shape.to_dict(),
+            "classes": _classes_to_json(self.classes),
+            "training": self.training,
+        }
+        arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+        metadata = {"dotadd": json.dumps(header, allow_nan=False)}
+        with replacing(path) as temporary:
+            if temporary.is_file():
+                save_file(arrays, temporary, metadata=metadata)
+            else:  # a pipe or a device, in whose place save_file would put a file
+                temporary.write_bytes(save(arrays, metadata=metadata))
+
+
+class Stored:
+    """A model file that has been found sound: its record, what all models have of it, and its tensors by name.
+
+    Tensors are mapped into memory, not read: what a prediction does not touch is never loaded.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        self.path = Path(path)
+        with open(path, "rb") as file:
+            try:
+                with safe_open(path, framework="np"):  # checks that the header and the length of the file agree
+                    pass
+            except SafetensorError as error:
+                raise ModelError(f"{path}: not a model file, or cut short or damaged ({error})") from error
+            size = int.from_bytes(file.read(8), "little")
+            self._layout = json.loads(file.read(size))
+        self._first = 8 + size
+        try:
+            self.record = json.loads(self._layout["__metadata__"]["dotadd"])
+            if not isinstance(self.record["format"], int):
+                raise TypeError("format is not a number")
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._foreign() from error
+        if self.record["format"] > FORMAT:
+            raise ModelError(
+                f"{path}: written by a newer dotadd ({self.record.get('version')}, format {self.record['format']}; "
+                f"this one reads up to format {FORMAT}): update dotadd"
+            )
+        try:
+            self.shape = Shape(**self.record["shape"])
+            self.training = dict(self.record["training"])
+            self.classes = _classes_from_json(self.record["classes"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
+
+    def tensor(self, name: str, types: Mapping[str, type] = TENSOR_TYPES) -> np.ndarray:
+        """The tensor of this name, which has to have one of these types."""
+        try:
+            entry = self._layout[name]
+            dtype, shape = types[entry["dtype"]], tuple(entry["shape"])
+        except KeyError as error:
+            raise self._foreign() from error
+        if 0 in shape:
+            return np.empty(shape, dtype)  # nothing cannot be mapped
+        return np.memmap(self.path, dtype, "r", self._first + entry["data_offsets"][0], shape).view(np.ndarray)
+
+    def tensors(self, prefix: str) -> dict[str, np.ndarray]:
+        """All tensors whose names begin like this, by the rest of their names."""
+        names = [name for name in self._layout if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self.tensor(name) for name in names}
+
+    def written(self) -> dict[str, str]:
+        """Version and date."""
+        return {key: str(self.record.get(key)) for key in ("version", "date")}
+
+    def map_of(self, phi: FeatureMap) -> FeatureMap:
+        """This map, which is resolved, with what it has learned."""
+        try:
+            return phi.with_state(self.tensors("phi."))
+        except (KeyError, ValueError) as error:
+            message = f"what {phi!r} has learned is damaged ({type(error).__name__}: {error})"
+            raise ModelError(f"{self.path}: {message}") from error
+
+    def _foreign(self) -> ModelError:
+        return ModelError(f"{self.path}: a safetensors file, but not a model of dotadd")
+
+
+def state_tensors(phi: FeatureMap) -> dict[str, np.ndarray]:
+    """What a map has learned, as the file names it."""
+    return {f"phi.{name}": array for name, array in phi.state().items()}
+
+
+def usable_rows(chunk: Chunk, phi: FeatureMap, source: Source) -> Chunk:
+    """The rows of a chunk that phi can take. The first bad one raises, or with "skip" all are left out and counted."""
+    bad: list[int] = []
+    rest = 0
+    while rest < len(chunk) and (found := phi.check(chunk.batch.slice(rest, len(chunk)))) is not None:
+        error = chunk.error(rest + found.row, found.message, found.column)
+        if source.on_bad_row != "skip":
+            raise error
+        source.skipped.add(error)
+        bad.append(rest + found.row)
+        rest = bad[-1] + 1
+    return chunk.take(np.delete(np.arange(len(chunk)), bad)) if bad else chunk
+
+
+def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:
+    span = slice(int(batch.offsets[0]), int(batch.offsets[-1]))
+    known = batch.indices[span] < stop
+    before = np.zeros(len(known) + 1, np.int64)
+    np.cumsum(known, out=before[1:])
+    values = None if batch.values is None else batch.values[span][known]
+    offsets = before[batch.offsets - batch.offsets[0]]
+    return SparseRows(offsets, batch.indices[span][known], values, stop, distinct=batch.distinct)
+
+
+def jsonable(value: Any) -> Any:
+    """The same as JSON can say it: NumPy numbers and enums by value, numbers that are not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return jsonable(value.value)
+    if isinstance(value, np.ndarray | np.generic):
+        return jsonable(value.tolist())
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _classes_to_json(classes: np.ndarray) -> dict[str, Any]:
+    values = classes.tolist()
+    if classes.dtype.kind not in "biufUO" or not all(isinstance(value, bool | int | float | str) for value in values):
+        raise ModelError("labels have to be numbers or strings to be kept in a model file")
+    return {"dtype": classes.dtype.name if classes.dtype.kind in "biuf" else classes.dtype.kind, "values": values}
+
+
+def _classes_from_json(record: dict[str, Any]) -> np.ndarray:
+    dtype = np.dtype(record["dtype"])
+    if dtype.kind not in "biufUO":
+        raise ValueError(f"labels of type {dtype}")
+    return np.array(record["values"], dtype)
