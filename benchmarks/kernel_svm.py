@@ -27,7 +27,7 @@ from dotadd.batch import DenseRows
 from dotadd.kernel_svm.chunking import chunking
 from dotadd.kernel_svm.double_chunking import double_chunking
 from dotadd.kernel_svm.kernels import RBF
-from dotadd.kernel_svm.problem import KernelProblem, KernelSettings
+from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
 from dotadd.kernel_svm.smo import smo
 from dotadd.threads import thread_count
 
@@ -72,7 +72,7 @@ def noisy(rows: int | None = None, features: int = 100) -> Task:
 TASKS: dict[str, Callable[[int | None], Task]] = {"mnist": mnist, "noisy": noisy}
 
 
-def ours(task: Task, solver: Callable[..., dotadd.kernel_svm.problem.KernelResult]) -> Answer:
+def ours(task: Task, solver: Callable[[KernelProblem, KernelSettings], KernelResult]) -> Answer:
     began = perf_counter()
     sign = task.y.astype(np.int8)
     gram = RBF(task.gamma).gram(DenseRows(task.X), threads=thread_count(None))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dotadd.sources import open as open
     from dotadd.sources.convert import convert as convert
     from dotadd.sources.windows import Windows as Windows
+    from dotadd.virtual import Virtual as Virtual
 
 __all__, __getattr__ = lazy(
     __name__,
@@ -80,5 +81,6 @@ __all__, __getattr__ = lazy(
         ".sources": ["open"],
         ".sources.convert": ["convert"],
         ".sources.windows": ["Windows"],
+        ".virtual": ["Virtual"],
     },
 )

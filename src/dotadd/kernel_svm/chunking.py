@@ -22,6 +22,7 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.errors import DotaddError
 from dotadd.kernel_svm.cache import RowCache
+from dotadd.kernel_svm.chunk_matrix import ChunkMatrix
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
 from dotadd.kernel_svm.run import Run
 from dotadd.kernel_svm.smo import WORK
@@ -29,7 +30,8 @@ from dotadd.kernel_svm.smo_steps import solve_chunk
 from dotadd.kernel_svm.working_set import select, violation
 from dotadd.solvers.result import Reason
 
-Q_ROWS, Q_LINADD = 64, 1000  # sizes of the working set
+Q_ROWS = 200  # size of the working set
+Q_LINADD = 5.0  # times the root of n: so its kernel matrix takes no longer than some look-ups of all examples
 INSIDE = 0.5  # of tol is what working sets are solved to
 
 
@@ -49,7 +51,8 @@ def chunking(
     linadd = problem.gram.linadd if linadd is None else linadd
     if linadd and not problem.gram.linadd:
         raise DotaddError("linadd needs a kernel with a feature map, such as Spectrum(8), or the linear one")
-    solver = _Solver(Run(problem, settings, alpha), q or (Q_LINADD if linadd else Q_ROWS), linadd)
+    q = q or (int(Q_LINADD * len(problem) ** 0.5) if linadd else Q_ROWS)
+    solver = _Solver(Run(problem, settings, alpha), q, linadd)
     reason = solver.run.until_the_end(solver.solve)
     return solver.result(reason)
 
@@ -62,7 +65,7 @@ class _Solver:
         self.f = np.zeros(n)
         self.proven = not run.alpha.any()  # whether f is from scratch
         self.cache = None if linadd else RowCache(run.gram, np.arange(n), run.settings.memory - 4 * self.q**2)
-        self.working = np.zeros(0, np.int64)
+        self.chunk = ChunkMatrix(run.gram, self.q)
 
     def solve(self) -> Reason:
         run, tol = self.run, self.run.settings.tol
@@ -106,14 +109,15 @@ class _Solver:
         """Optimise a working set; returns whether that changed anything."""
         run = self.run
         with run.timed("select"):
-            rows = self.working = self._next()
+            rows = self._next()
         with run.timed("matrix"):
-            K = run.gram.block(rows, rows)
+            self.chunk.become(rows)
+        rows = self.chunk.rows
         sign, cost, alpha = run.of(rows)
         before = self.f[rows]
         after = before.copy()
         with run.timed("solve"):
-            solve_chunk(K, sign, cost, alpha, after, tol, max(1, WORK // len(rows)))
+            solve_chunk(self.chunk.values, sign, cost, alpha, after, tol, max(1, WORK // len(rows)))
         change = sign * (alpha - run.alpha[rows])
         changed = np.flatnonzero(change)
         if len(changed) == 0:
@@ -125,7 +129,7 @@ class _Solver:
 
     def _next(self) -> np.ndarray:
         """The next working set: free support vectors of the last one, half of it at most, and the worst violators."""
-        run, last = self.run, self.working
+        run, last = self.run, self.chunk.rows
         free = last[(run.alpha[last] > 0.0) & (run.alpha[last] < run.cost[last])][: min(self.q // 2, self.q - 2)]
         left = np.ones(len(self.f), np.bool_)
         left[free] = False
@@ -140,14 +144,15 @@ class _Solver:
         if cache is None:
             self.f += self.run.gram.times(rows, change)
             return
-        here = cache.place[rows] >= 0
-        cache.last_use[cache.place[rows[here]]] = cache.last_use.max() + 1
+        here, clock = cache.place[rows] >= 0, cache.last_use.max() + 1
+        cache.last_use[cache.place[rows[here]]] = clock
         cache.hits += int(np.count_nonzero(here))
         order = np.argsort(~here, kind="stable")  # those that are here first, before others take their place
         rows, change = rows[order], change[order]
         for k in range(len(rows)):
             if cache.place[rows[k]] < 0:
                 cache.fetch(int(rows[k]), rows[k + 1 :])
+                cache.last_use[cache.place[rows[k]]] = clock
             _add_row(self.f, cache.rows, cache.place[rows[k]], change[k])
 
 

@@ -39,7 +39,6 @@ from dotadd.kernel_svm.smo_steps import solve_chunk
 from dotadd.kernel_svm.working_set import select, violation
 from dotadd.solvers.result import Reason
 
-SPARE, TWICE = None, 2.0
 FIRST = 1000  # examples in the first large chunk, and at least in later ones
 NEWCOMERS = 0.6  # the share of a large chunk that is for violators
 GROWTH = 2.0  # of the large chunk, while violators abound
@@ -191,7 +190,7 @@ class _Solver:
                 if here < RARE * found:
                     break
         self.abound = found >= enough
-        self.size = self._within(max(least, min(found, enough) / NEWCOMERS)) if SPARE is None or self.abound else self._within(min(max(FIRST, (1+SPARE)*free + TWICE*found), GROWTH*max(self.size, least)))
+        self.size = self._within(max(least, min(found, enough) / NEWCOMERS))
         return len(run.alpha) - len(order) + looked
 
     def _suspects(self, limits: Limits) -> np.ndarray:
@@ -202,6 +201,6 @@ class _Solver:
         return rows[np.argsort(margin[rows] / drift[rows], kind="stable")]
 
     def _within(self, size: float) -> int:
-        """The size that a large chunk gets where this one is wanted: all examples, if it is half of them."""
+        """The size of a large chunk where this one is wanted: all examples, if it is half of them and all fit in."""
         n = len(self.run.alpha)
         return self.large or int(min(n if size > n / 2 and self.most == n else size, self.most))
