@@ -93,7 +93,7 @@ def test_stored_features_give_the_classifier_that_features_on_demand_give(here):
     assert mine.precomputed == stored.precomputed == mine.examples * 4 * (14**2 + 6**2 + 2**2)
 
 
-def test_nobody_is_in_the_training_and_in_the_test_faces(monkeypatch):
+def test_nobody_is_in_the_training_and_in_the_test_faces():
     crosses = virtual_faces._crosses(np.random.default_rng(0))
     faces = virtual_faces.load(tiny=True)
     trained = {image.tobytes() for image in faces.images.values}

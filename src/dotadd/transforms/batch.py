@@ -20,7 +20,7 @@ from dotadd.transforms.product import Product
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MADE_BYTES = 1 << 18  # of rows that are made at a time, so that a map finds them in the cache
+MADE_BYTES = 1 << 20  # of rows that are made at a time: a quarter of it is too few for maps that take many at once
 PIECE_BYTES = 1 << 22  # of rows that are made ready at a time
 
 
