@@ -220,3 +220,13 @@ def test_a_string_that_cannot_be_read_is_refused_or_left_out_with_all_its_change
     source = Virtual(dotadd.open(strings, y, on_bad_row="skip"), "shift(1)")
     assert LinearSVM(Spectrum(2)).fit(source).model_.training["rows"] == 9
     assert source.skipped.count == 3
+
+
+def test_a_bad_string_is_told_where_its_changes_are_streamed(tmp_path):
+    path = tmp_path / "x.fasta"
+    path.write_text(
+        "".join(f">{k} label={k % 2}\n{'ACXT' if k == 3 else 'ACGT' if k % 2 else 'GGTT'}AC\n" for k in range(20))
+    )
+    source = Virtual(dotadd.open(path, label="label"), "shift(1)")
+    with pytest.raises(DataError, match=r"x\.fasta:7:3: letter 'X' is not in the alphabet"):
+        LinearSVM(Spectrum(2), solver="stream", memory="1kB").fit(source)

@@ -47,10 +47,11 @@ class Survey:
         if shape is None or widest is None:
             raise DataError("has no examples", source.name)
         phi = resolve(widest, shape)
-        if (bad := phi.check(widest.batch)) is not None and not isinstance(widest.batch, Strings):
+        strings = isinstance(widest.batch.typical(), Strings)
+        if (bad := phi.check(widest.batch)) is not None and not strings:
             raise widest.error(0, bad.message)  # of vectors, the widest tells whether all are narrow enough
         rows = tally.rows
-        if isinstance(widest.batch, Strings) or phi.learn(widest.batch) is not phi:
+        if strings or phi.learn(widest.batch) is not phi:
             tally = Tally()
             for chunk in source.chunks(chunk_bytes):
                 chunk = usable_rows(chunk, phi, source)

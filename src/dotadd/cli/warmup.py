@@ -84,6 +84,20 @@ def _images() -> None:
         svm.fit(faces, y)
 
 
+def _kernels() -> None:
+    """Kernel machines on vectors and on strings, with predictions."""
+    import numpy as np
+
+    from dotadd.kernel_machine import KernelSVM
+
+    y = np.array([1, -1] * 4)
+    rows = np.random.default_rng(0).normal(size=(8, 3))
+    KernelSVM("rbf", random_state=0).fit(rows, y).predict(rows)
+    KernelSVM("rbf", solver="smo", random_state=0).fit(rows, y)
+    strings = ["ACGTACGT", "TTGCAAGC"]
+    KernelSVM("Spectrum(2)", random_state=0).fit(strings, [1, -1]).predict(strings)
+
+
 def _genome() -> None:
     """Windows, a model of them, a scan, and the names of its features."""
     from dotadd.estimators import LinearSVM
@@ -113,5 +127,6 @@ JOBS: dict[str, Callable[[], None]] = {
     "forms of w": _expression('WeightedDegree(4).indexed("hash_table")', ["ACGTACGT", "TTGCAAGC"]),
     "genomes": _genome,
     "images": _images,
+    "kernel machines": _kernels,
     "text": _expression("NGrams((3, 4)) + BagOfWords()", ["some words", "other words"]),
 }

@@ -49,10 +49,10 @@ METHODS_TEXT = ".hashed(bits), .indexed(form) and .normalized()"
 
 def parse(text: str, extra: Mapping[str, type[FeatureMap]] | None = None) -> FeatureMap:
     """The map that an expression describes. `extra` gives the names of further maps."""
-    return _Features(KNOWN | dict(extra or {})).read(text)
+    return FeatureReader(KNOWN | dict(extra or {})).read(text)
 
 
-class _Features(Reader):
+class FeatureReader(Reader):
     where = subject = "features"
     makes, whole, one = FeatureMap, "a feature map", "map"
     example = "Spectrum(8)"

@@ -24,8 +24,7 @@ from dotadd.errors import DotaddError
 from dotadd.kernel_svm.cache import RowCache
 from dotadd.kernel_svm.chunk_matrix import ChunkMatrix
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import Run
-from dotadd.kernel_svm.smo import WORK
+from dotadd.kernel_svm.run import WORK, Run
 from dotadd.kernel_svm.smo_steps import solve_chunk
 from dotadd.kernel_svm.working_set import select, violation
 from dotadd.solvers.result import Reason

@@ -32,9 +32,8 @@ from dotadd.kernel_svm.chunk_matrix import ChunkMatrix
 from dotadd.kernel_svm.irwls import solve_small
 from dotadd.kernel_svm.outputs import Outputs
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import Run
+from dotadd.kernel_svm.run import WORK, Run
 from dotadd.kernel_svm.selection import Limits, margins, next_chunk
-from dotadd.kernel_svm.smo import WORK
 from dotadd.kernel_svm.smo_steps import solve_chunk
 from dotadd.kernel_svm.working_set import select, violation
 from dotadd.solvers.result import Reason

@@ -15,7 +15,7 @@ from dotadd.errors import DotaddError
 from dotadd.expression import Reader
 from dotadd.features.base import FeatureMap
 from dotadd.features.expression import KNOWN as MAPS
-from dotadd.features.expression import _Features as FeatureReader
+from dotadd.features.expression import FeatureReader
 from dotadd.kernel_svm.kernels import (
     RBF,
     FeatureKernel,

@@ -1,4 +1,4 @@
-"""Run: what the chunking solvers keep beside f: alpha, the clock, whom to tell, and the answer in the end."""
+"""Run: what kernel solvers keep beside f: alpha, the clock, whom to tell, and the answer in the end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import numpy as np
 from dotadd._jit import plain
 from dotadd.interrupts import Interrupts
 from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings
-from dotadd.kernel_svm.smo import NO_BETTER, SAY_EVERY, feasible
 from dotadd.kernel_svm.working_set import intercept, objectives, violation
 from dotadd.solvers.result import Reason
 from dotadd.solvers.settings import Deadline, TimeUpError
+
+NO_BETTER = 3  # violations in a row, each of f from scratch, that do not fall: what is left is rounding
+BALANCED = 1e-12  # what sum_i alpha_i y_i may be, relative to the sum of one side
+SAY_EVERY = 0.2  # seconds
+WORK = 1 << 26  # numbers to pass over before the clock is looked at
 
 
 class Run:
@@ -66,11 +70,15 @@ class Run:
         self._least = min(self._least, violation)
         return self._worse == NO_BETTER
 
+    @property
+    def due(self) -> bool:
+        """Whether it is time to tell how far it is."""
+        return self._deadline.elapsed() >= self._said + SAY_EVERY
+
     def say(self, violation: float, seen: int, *, always: bool = False) -> None:
-        elapsed = self._deadline.elapsed()
-        if not always and elapsed < self._said + SAY_EVERY:
+        if not always and not self.due:
             return
-        self._said = elapsed
+        self._said = elapsed = self._deadline.elapsed()
         support = int(np.count_nonzero(self.alpha))
         self.trace.append(KernelProgress(self.steps, elapsed, self.dual, violation, support, seen))
         if self.settings.on_progress is not None:
@@ -104,3 +112,13 @@ class Run:
             solver=solver,
             counts=self.counts,
         )
+
+
+def feasible(alpha: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """An alpha like this one within the bounds and with sum_i alpha_i y_i = 0: the heavier side is scaled down."""
+    alpha = np.clip(np.asarray(alpha, np.float64), 0.0, cost)
+    positive, negative = float(alpha[sign > 0].sum()), float(alpha[sign < 0].sum())
+    if abs(positive - negative) > BALANCED * max(positive, negative):
+        side = sign > 0 if positive > negative else sign < 0
+        alpha[side] *= min(positive, negative) / max(positive, negative)
+    return alpha

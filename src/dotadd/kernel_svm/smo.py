@@ -12,15 +12,14 @@ optimum, all are looked at again once near the end, and whenever those that take
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from dotadd._jit import kernel, plain
-from dotadd.interrupts import Interrupts
+from dotadd._jit import kernel
 from dotadd.kernel_svm.cache import RowCache
-from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings
+from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
+from dotadd.kernel_svm.run import WORK, Run
 from dotadd.kernel_svm.smo_steps import (
     FEWER,
     ROUNDING,
@@ -33,29 +32,18 @@ from dotadd.kernel_svm.smo_steps import (
     update,
     worth_keeping,
 )
-from dotadd.kernel_svm.working_set import intercept, objectives, select, violation
+from dotadd.kernel_svm.working_set import objectives, select, violation
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Deadline, TimeUpError
 
 NEAR = 10.0  # times tol: where shrinking is reconsidered
 INSIDE = 0.99  # of tol is what the steps go for, so that f from scratch, rounded otherwise, agrees
-NO_BETTER = 3  # violations in a row, each of f from scratch, that do not fall: what is left is rounding
-BALANCED = 1e-12  # what sum_i alpha_i y_i may be, relative to the sum of one side
-SAY_EVERY = 0.2  # seconds
-WORK = 1 << 26  # numbers to pass over before the clock is looked at
 
 
 def smo(problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None = None) -> KernelResult:
     """The optimum, to a violation of settings.tol; kernel values take settings.memory at most."""
-    run = _Run(problem, settings, alpha)
-    try:
-        with Interrupts() as interrupts:
-            reason = run.solve(interrupts)
-    except KeyboardInterrupt:
-        reason = Reason.INTERRUPTED
-    except TimeUpError:
-        reason = Reason.MAX_TIME
-    return run.result(reason)
+    solver = _Solver(Run(problem, settings, alpha))
+    reason = solver.run.until_the_end(solver.solve)
+    return solver.result(reason)
 
 
 class _Active(NamedTuple):
@@ -77,50 +65,41 @@ class _Active(NamedTuple):
         return among[select(self.f[among], self.sign[among], self.cost[among], self.alpha[among], count)]
 
 
-class _Run:
-    """alpha and f of all examples, and the active ones among them."""
+class _Solver:
+    """f of all examples, and the active ones among them."""
 
-    def __init__(self, problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None) -> None:
-        n = len(problem)
-        self.gram, self.sign, self.cost = problem.gram, plain(problem.sign), plain(problem.cost)
-        self.settings = settings
-        self.deadline = Deadline(settings.max_time)
-        self.said = self.deadline.elapsed()
-        self.seconds = {"kernel": 0.0, "steps": 0.0, "certify": 0.0}
-        self.trace: list[KernelProgress] = []
-        self.steps = 0
+    def __init__(self, run: Run) -> None:
+        n = len(run.alpha)
+        self.run = run
         self.running = np.zeros(2)  # the dual objective, and the largest change of f in a step
-        self.diagonal = problem.gram.diagonal().astype(np.float32)
-        self.alpha = np.zeros(n) if alpha is None else feasible(alpha, self.sign, self.cost)
+        self.diagonal = run.gram.diagonal().astype(np.float32)
         self.f = np.zeros(n)
-        self.certified = True  # whether f of all examples is from scratch
-        self.cache = RowCache(problem.gram, np.arange(n), settings.memory)
+        self.proven = True  # whether f of all examples is from scratch
+        self.cache = RowCache(run.gram, np.arange(n), run.settings.memory)
         self.active = self._take(np.arange(n))
 
-    def solve(self, interrupts: Interrupts) -> Reason:
-        everyone = np.arange(len(self.alpha))
-        if self.alpha.any():
-            self._certify()
+    def solve(self) -> Reason:
+        run, everyone = self.run, np.arange(len(self.f))
+        if run.alpha.any():
+            self._prove()
             self._activate(everyone)
-        tol, limit = self.settings.tol, self.settings.max_steps
-        reconsidered, worse, least = False, 0, np.inf
-        while limit is None or self.steps < limit:
-            most = SHRINK_AFTER if limit is None else min(SHRINK_AFTER, limit - self.steps)
-            if self._advance(most, interrupts):
-                self._certify()
+        tol, limit = run.settings.tol, run.settings.max_steps
+        reconsidered = False
+        while not run.over():
+            most = SHRINK_AFTER if limit is None else min(SHRINK_AFTER, limit - run.steps)
+            if self._advance(most):
+                self._prove()
                 now = self._take(everyone).violation()
                 if now <= tol:
                     return Reason.CONVERGED
-                worse = worse + 1 if now >= least else 0
-                if worse == NO_BETTER:
+                if run.hopeless(now):
                     return Reason.PRECISION
-                least = min(least, now)
-                self._activate(_worth_keeping(self.f, self.sign, self.cost, self.alpha))
+                self._activate(_worth_keeping(self.f, *run.of(slice(None))))
             elif not reconsidered and self.active.violation() <= NEAR * tol:
                 reconsidered = True
                 self._put_back()
                 self._compute(np.setdiff1d(everyone, self.active.examples, assume_unique=True))
-                self._activate(_worth_keeping(self.f, self.sign, self.cost, self.alpha))
+                self._activate(_worth_keeping(self.f, *run.of(slice(None))))
             else:
                 *_, sign, cost, alpha, f = self.active
                 keep = _worth_keeping(f, sign, cost, alpha)
@@ -130,97 +109,62 @@ class _Run:
         return Reason.MAX_PASSES
 
     def result(self, reason: Reason) -> KernelResult:
-        if not self.certified:
-            self._certify()
-        b = intercept(self.f, self.sign, self.cost, self.alpha)
-        primal, dual = objectives(self.f, self.sign, self.cost, self.alpha, b)
-        return KernelResult(
-            alpha=self.alpha,
-            intercept=float(b),
-            primal=float(primal),
-            dual=float(dual),
-            violation=max(0.0, self._take(np.arange(len(self.alpha))).violation()),
-            reason=reason,
-            steps=self.steps,
-            seconds=self.seconds,
-            trace=self.trace,
-            solver="smo",
-            counts={"hits": self.cache.hits, "misses": self.cache.misses, "rows": self.cache.computed},
-        )
+        if not self.proven:
+            self._prove()
+        cache = self.cache
+        self.run.counts = {"hits": cache.hits, "misses": cache.misses, "rows": cache.computed}
+        return self.run.result("smo", reason, self.f)
 
-    def _advance(self, most: int, interrupts: Interrupts) -> bool:
+    def _advance(self, most: int) -> bool:
         """Some steps among the active examples; returns whether they are done."""
-        active, cache = self.active, self.cache
-        tol, pause = INSIDE * self.settings.tol, max(1, WORK // max(1, len(active.f)))
+        run, active, cache = self.run, self.active, self.cache
+        tol, pause = INSIDE * run.settings.tol, max(1, WORK // max(1, len(active.f)))
         done = False
         while most > 0 and not done:
-            began = perf_counter()
-            self.certified = False
-            taken, wanted, hits, done = _take_steps(
-                cache.rows, cache.place, cache.last_use, *active[1:], tol, min(most, pause), self.running
-            )
+            self.proven = False
+            with run.timed("steps"):
+                taken, wanted, hits, done = _take_steps(
+                    cache.rows, cache.place, cache.last_use, *active[1:], tol, min(most, pause), self.running
+                )
             most -= taken
-            self.steps += taken
+            run.steps += taken
             cache.hits += hits
-            stepped = perf_counter()
-            self.seconds["steps"] += stepped - began
             if wanted >= 0:
-                cache.fetch(wanted, active.likely(cache.together, np.flatnonzero(cache.place < 0)))
-                self.seconds["kernel"] += perf_counter() - stepped
-            if self.deadline.elapsed() > self.said + SAY_EVERY:
-                self._say()
-            interrupts.check()
-            self.deadline.check()
+                with run.timed("kernel"):
+                    cache.fetch(wanted, active.likely(cache.together, np.flatnonzero(cache.place < 0)))
+            if run.due:
+                self._put_back()
+                run.dual = float(self.running[0])
+                run.say(active.violation(), len(self.f))
+            run.check()
         return done
-
-    def _say(self) -> None:
-        self.said = self.deadline.elapsed()
-        support = np.count_nonzero(self.active.alpha) + np.count_nonzero(self.alpha)
-        support -= np.count_nonzero(self.alpha[self.active.examples])
-        progress = KernelProgress(
-            self.steps, self.said, float(self.running[0]), self.active.violation(), int(support), len(self.alpha)
-        )
-        self.trace.append(progress)
-        if self.settings.on_progress is not None:
-            self.settings.on_progress(progress)
 
     def _take(self, examples: np.ndarray) -> _Active:
         """A copy of what is known of these examples."""
-        return _Active(examples, *(x[examples] for x in (self.diagonal, self.sign, self.cost, self.alpha, self.f)))
+        return _Active(examples, self.diagonal[examples], *self.run.of(examples), self.f[examples])
 
     def _activate(self, examples: np.ndarray) -> None:
-        began = perf_counter()
-        self.active = self._take(examples)
-        self.cache.change(examples)
-        self.seconds["kernel"] += perf_counter() - began
+        with self.run.timed("kernel"):
+            self.active = self._take(examples)
+            self.cache.change(examples)
 
     def _put_back(self) -> None:
-        self.alpha[self.active.examples], self.f[self.active.examples] = self.active.alpha, self.active.f
+        self.run.alpha[self.active.examples], self.f[self.active.examples] = self.active.alpha, self.active.f
 
     def _compute(self, rows: np.ndarray | None) -> None:
         """f of these examples, or of all, from scratch."""
-        support = np.flatnonzero(self.alpha)
-        f = self.gram.times(support, self.alpha[support] * self.sign[support], rows)
+        run = self.run
+        support = np.flatnonzero(run.alpha)
+        f = run.gram.times(support, run.alpha[support] * run.sign[support], rows)
         self.f[slice(None) if rows is None else rows] = f
 
-    def _certify(self) -> None:
+    def _prove(self) -> None:
         """f of all examples, and the dual objective, from scratch."""
-        began = perf_counter()
-        self._put_back()
-        self._compute(None)
-        self.running[0] = objectives(self.f, self.sign, self.cost, self.alpha, 0.0)[1]
-        self.certified = True
-        self.seconds["certify"] += perf_counter() - began
-
-
-def feasible(alpha: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """An alpha like this one within the bounds and with sum_i alpha_i y_i = 0: the heavier side is scaled down."""
-    alpha = np.clip(np.asarray(alpha, np.float64), 0.0, cost)
-    positive, negative = float(alpha[sign > 0].sum()), float(alpha[sign < 0].sum())
-    if abs(positive - negative) > BALANCED * max(positive, negative):
-        side = sign > 0 if positive > negative else sign < 0
-        alpha[side] *= min(positive, negative) / max(positive, negative)
-    return alpha
+        with self.run.timed("certify"):
+            self._put_back()
+            self._compute(None)
+            self.running[0] = objectives(self.f, *self.run.of(slice(None)), 0.0)[1]
+            self.proven = True
 
 
 @kernel
