@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,13 +19,16 @@ def warmup() -> None:
         DOTADD_CACHE_DIR=/var/cache/dotadd dotadd warmup
     """
     from dotadd._jit import CACHE_FOLDER
+    from dotadd.errors import NotConvergedWarning
 
     started = time.perf_counter()
     for number, (name, job) in enumerate(JOBS.items(), 1):
         sys.stdout.write(f"{number}/{len(JOBS)} {name} ... ")
         sys.stdout.flush()
         at = time.perf_counter()
-        job()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConvergedWarning)  # nobody wants these answers
+            job()
         sys.stdout.write(f"{time.perf_counter() - at:.1f} s\n")
     where = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no cache folder can be written"
     sys.stdout.write(f"compiled in {time.perf_counter() - started:.1f} s, {where}\n")
