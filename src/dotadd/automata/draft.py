@@ -7,6 +7,7 @@ semiring, weights stand as they are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -121,22 +122,16 @@ class Draft:
 
     def automaton(self, numbering: Numbering, normalize: bool = False) -> Automaton:
         """The automaton. States keep their numbers if these count from 0 without a gap, and their order if not."""
-        if self.start is None:
-            raise self.error("has no states")
-        ilabels, olabels = self._labels(numbering)
-        sources, targets, states = self._states()
-        at = {state: place for place, state in enumerate(states)}
-        final = np.full(len(states), np.inf if self.costs else 0.0)
-        final[[at[state] for state in self.finals]] = list(self.finals.values())
-        weights = np.array(self.weights, np.float64)
+        reads, writes = self.labels(numbering)
+        leaves, leads, final, start = self.states()
+        sources, targets, ilabels, olabels = (np.array(column, np.int64) for column in (leaves, leads, reads, writes))
+        weights, ends = np.array(self.weights, np.float64), np.array(final, np.float64)
         try:
             if normalize and self.costs:
-                return posterior(sources, targets, ilabels, olabels, weights, final, at[self.start], numbering.symbols)
+                return posterior(sources, targets, ilabels, olabels, weights, ends, start, numbering.symbols)
             if self.costs:
-                weights, final = self._exp(weights), np.exp(-final)
-            return Automaton.from_arrays(
-                sources, targets, ilabels, olabels, weights, final, at[self.start], numbering.symbols
-            )
+                weights, ends = self._exp(weights), np.exp(-ends)
+            return Automaton.from_arrays(sources, targets, ilabels, olabels, weights, ends, start, numbering.symbols)
         except AutomatonError as error:
             raise self.error(str(error)) from None
 
@@ -146,29 +141,37 @@ class Draft:
             raise self.error(message, self.lines[bad[0]])
         return np.exp(-costs)
 
-    def _labels(self, numbering: Numbering) -> tuple[np.ndarray, np.ndarray]:
+    def labels(self, numbering: Numbering) -> tuple[list[int], list[int]]:
+        """What each arc reads and writes, by number."""
         number_of = numbering.number_of(set(chain(self.inputs, self.outputs)))
         wrong = {word for word, number in number_of.items() if isinstance(number, str)}
         if wrong:
             for read, written, line in zip(self.inputs, self.outputs, self.lines, strict=True):
                 if read in wrong or written in wrong:
                     raise self.error(str(number_of[read if read in wrong else written]), line)
-        reads = np.array([number_of[word] for word in self.inputs], np.int64)
-        if self.inputs is self.outputs:
-            return reads, reads
-        return reads, np.array([number_of[word] for word in self.outputs], np.int64)
+        reads = [number_of[word] for word in self.inputs]
+        writes = reads if self.inputs is self.outputs else [number_of[word] for word in self.outputs]
+        return reads, writes  # type: ignore[return-value]
 
-    def _states(self) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """Where arcs leave and lead to, states counted from 0; and what the states are called in the file."""
+    def states(self) -> tuple[list[int], list[int], list[float], int]:
+        """Where arcs leave and lead to, what the final weight of each state is, and the start; states from 0."""
+        if self.start is None:
+            raise self.error("has no states")
         known = {*self.sources, *self.finals}
-        for target, line in zip(self.targets, self.lines, strict=True):
-            if target not in known:
-                raise self.error(
-                    f"an arc leads to state {target}, which is missing: no arc leaves it and it is not final", line
-                )
-        states = sorted({*known, self.start or 0})
+        if not known.issuperset(self.targets):
+            arc = next(arc for arc, target in enumerate(self.targets) if target not in known)
+            message = (
+                f"an arc leads to state {self.targets[arc]}, which is missing: no arc leaves it and it is not final"
+            )
+            raise self.error(message, self.lines[arc])
+        states = sorted({*known, self.start})
+        final = [math.inf if self.costs else 0.0] * len(states)
         if states[-1] == len(states) - 1:
-            return np.array(self.sources, np.int64), np.array(self.targets, np.int64), states
+            for state, weight in self.finals.items():
+                final[state] = weight
+            return self.sources, self.targets, final, self.start
         at = {state: place for place, state in enumerate(states)}
+        for state, weight in self.finals.items():
+            final[at[state]] = weight
         sources, targets = ([at[state] for state in column] for column in (self.sources, self.targets))
-        return np.array(sources, np.int64), np.array(targets, np.int64), states
+        return sources, targets, final, at[self.start]
