@@ -12,7 +12,7 @@ of the lattice and the number of symbols copied, and its arcs are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def counted(lattices: Lattices, counters: np.ndarray, *, posteriors: bool) -> Ou
     """
     room = _Room(1 << 12, 1 << 14)
     offsets = np.zeros(len(lattices) + 1, np.int64)
-    arrays: Any = [
+    states, arcs, labels, targets, weights, finals = (
         plain(array.astype(dtype, copy=False))
         for array, dtype in (
             (lattices.state_offsets, np.int64),
@@ -97,10 +97,12 @@ def counted(lattices: Lattices, counters: np.ndarray, *, posteriors: bool) -> Ou
             (lattices.weights, np.float64),
             (lattices.finals, np.float64),
         )
-    ]
+    )
     done = 0
     while done < len(lattices):
-        done, missing = _count(done, *arrays, counters, posteriors, *room.arrays, offsets)
+        done, missing = _count(
+            done, states, arcs, labels, targets, weights, finals, counters, posteriors, *room.arrays, offsets
+        )
         if done < len(lattices):
             room.grow(missing)
     return Outputs(offsets, room.ids[: offsets[-1]].copy(), room.values[: offsets[-1]].copy())
