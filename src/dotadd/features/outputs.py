@@ -48,6 +48,9 @@ class Outputs(NamedTuple):
         return cls(offsets, ids, np.concatenate([np.empty(0), *(part.values for part in parts)]))
 
 
+_Scratch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 class _Room:
     """Scratch for kernels, which return when something is too small: prefixes under way, outputs, tables of both."""
 
@@ -72,7 +75,7 @@ class _Room:
             self._table(len(self.ids))
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> _Scratch:
         return self.prefixes, self.weights, self.links, self.meeting, self.table, self.ids, self.values
 
 

@@ -134,8 +134,9 @@ def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any
 
 
 def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:
+    from dotadd.compressed import reading
     from dotadd.sources.formats import FORMATS, format_of
-    from dotadd.sources.text import first_lines, reading
+    from dotadd.sources.text import first_lines
 
     with reading(path):
         if os.path.isdir(path) and format is not None:
