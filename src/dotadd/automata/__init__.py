@@ -22,15 +22,22 @@ if TYPE_CHECKING:
     from dotadd.automata.determinization import determinize as determinize
     from dotadd.automata.distance import shortest_distance as shortest_distance
     from dotadd.automata.distance import total as total
+    from dotadd.automata.drawing import dot as dot
+    from dotadd.automata.drawing import pretty as pretty
     from dotadd.automata.epsilon_removal import remove_epsilon as remove_epsilon
     from dotadd.automata.equivalence import equivalent as equivalent
     from dotadd.automata.expression import parse as parse
+    from dotadd.automata.files import read as read
+    from dotadd.automata.files import read_many as read_many
+    from dotadd.automata.files import write as write
+    from dotadd.automata.files import write_many as write_many
     from dotadd.automata.inversion import invert as invert
     from dotadd.automata.kleene import closure as closure
     from dotadd.automata.minimization import minimize as minimize
     from dotadd.automata.order import topological_order as topological_order
     from dotadd.automata.projection import project as project
     from dotadd.automata.pushing import push as push
+    from dotadd.automata.symbols import SymbolTable as SymbolTable
 
 __all__, __getattr__ = lazy(
     __name__,
@@ -43,14 +50,17 @@ __all__, __getattr__ = lazy(
         ".connection": ["connect"],
         ".determinization": ["determinize"],
         ".distance": ["shortest_distance", "total"],
+        ".drawing": ["dot", "pretty"],
         ".epsilon_removal": ["remove_epsilon"],
         ".equivalence": ["equivalent"],
         ".expression": ["parse"],
+        ".files": ["read", "read_many", "write", "write_many"],
         ".inversion": ["invert"],
         ".kleene": ["closure"],
         ".minimization": ["minimize"],
         ".order": ["topological_order"],
         ".projection": ["project"],
         ".pushing": ["push"],
+        ".symbols": ["SymbolTable"],
     },
 )
