@@ -16,6 +16,8 @@ for each string beside them.
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 import numpy as np
 
 from dotadd._jit import kernel
@@ -33,10 +35,13 @@ class NumberedMinimal(WeightAutomaton):
     def __init__(self) -> None:
         self._store, self._root = CanonicalStates(plain=True), NONE
         self._weights, self._waiting = np.zeros(0), WeightTrie()
+        self._known: WeakSet[Automaton] = WeakSet()  # of which all strings are there
 
     def add(self, alpha: float, phi: Automaton) -> None:
         check_feature_automaton(phi)
-        if self._root != NONE and self._visit(phi, 0.0)[1]:
+        if phi not in self._known and self._root != NONE and self._visit(phi, 0.0)[1]:
+            self._known.add(phi)
+        if phi in self._known:
             self._visit(phi, float(alpha), adding=True)
             return
         self._waiting.add(alpha, phi)

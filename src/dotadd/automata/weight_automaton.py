@@ -20,6 +20,8 @@ flat array under ids of strings, faster than all of these.
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from dotadd.automata.addition import add
 from dotadd.automata.automaton import Automaton, check_acceptor
 from dotadd.automata.composition import compose
@@ -103,9 +105,18 @@ class RecomputedMinimal(WeightAutomaton):
 
 
 def check_feature_automaton(phi: Automaton) -> Automaton:
-    """Refuse an automaton in which a string may have several paths, or infinitely many strings one."""
+    """Refuse an automaton in which a string may have several paths, or infinitely many strings one.
+
+    What has been looked at is not looked at again: examples come in every pass.
+    """
+    if phi in _CHECKED:
+        return phi
     check_acceptor(phi, "a feature vector")
     if (state := phi.first_ambiguity()) is not None:
         raise AutomatonError(f"state {state} has two arcs for one label, or one for epsilon: determinize it first")
     check_acyclic(phi)
+    _CHECKED.add(phi)
     return phi
+
+
+_CHECKED: WeakSet[Automaton] = WeakSet()
