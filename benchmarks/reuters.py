@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks import datasets
 
+SUBSET = 466  # stories, as many as in the paper's subset
 ARCHIVE = datasets.FOLDER / "reuters21578" / "reuters21578.tar.xz"
 TOPIC = "acq"
 STORY = re.compile(r"<REUTERS ([^>]*)>(.*?)</REUTERS>", re.DOTALL)
@@ -30,6 +31,14 @@ class Stories(NamedTuple):
     texts: list[str]
     about: np.ndarray
     train: np.ndarray
+
+    @property
+    def signs(self) -> np.ndarray:
+        return np.where(self.about, 1, -1)
+
+    def subset(self, count: int = SUBSET) -> Stories:
+        """So many drawn at random, in their order."""
+        return self.some(np.sort(np.random.default_rng(0).permutation(len(self.texts))[:count]))
 
     def some(self, rows: np.ndarray) -> Stories:
         return Stories([self.texts[row] for row in rows], self.about[rows], self.train[rows])
