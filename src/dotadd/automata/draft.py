@@ -51,11 +51,12 @@ class Options:
 class Numbering:
     """Which number a label has: that of a symbol table, or else the one that is written, or else the next one.
 
-    Without a table, the first automaton decides whether labels are numbers or names for all of a file.
+    Without a table, the first automaton decides whether labels are numbers or names for all of a file. Names that are
+    hashed may have to be `known` to another table, by which numbers become names.
     """
 
-    def __init__(self, symbols: SymbolTable | None = None) -> None:
-        self.symbols = symbols
+    def __init__(self, symbols: SymbolTable | None = None, known: SymbolTable | None = None) -> None:
+        self.symbols, self.known = symbols, known
         self.numeric: bool | None = None
         self.fixed = symbols is not None
 
@@ -66,6 +67,8 @@ class Numbering:
         empty: dict[str, int | str] = {EPSILON_NAME: EPSILON}
         table = self.symbols
         if isinstance(table, HashedSymbols):
+            if self.known is not None:
+                return empty | _hashed_names(table, self.known, words, plain)
             numbers = {word: table.number(word) for word in words}
             return empty | numbers | ({"0": EPSILON} if plain else {})  # among numbers, 0 is the empty word
         if self.numeric is None and words:
@@ -76,10 +79,7 @@ class Numbering:
             table = self.symbols = SymbolTable()
         if not self.fixed:
             return empty | {word: table.add(word) for word in sorted(words)}
-        unknown = "is not in the symbol table"
-        return empty | {
-            word: table.number(word) if word in table else f"the symbol {word!r} {unknown}" for word in words
-        }
+        return empty | {word: table.number(word) if word in table else _unknown(word) for word in words}
 
     def _written(self, word: str) -> int | str:
         if not (word.isascii() and word.isdecimal()):
@@ -87,8 +87,31 @@ class Numbering:
         if len(word) > 10 or int(word) > LARGEST:
             return f"the label {word} is beyond {LARGEST}"
         if self.symbols is not None and not self.symbols.has(int(word)):
-            return f"no symbol of the table has the number {word}"
+            return _no_name(word)
         return int(word)
+
+
+def _unknown(word: str) -> str:
+    return f"the symbol {word!r} is not in the symbol table"
+
+
+def _no_name(number: str) -> str:
+    return f"no symbol of the table has the number {number}"
+
+
+def _hashed_names(table: HashedSymbols, known: SymbolTable, words: set[str], plain: bool) -> dict[str, int | str]:
+    """The hash of each word's name, or what is wrong with it. Numbers that are not all names are those of names."""
+    by_number = plain and not all(word in known for word in words)
+    found: dict[str, int | str] = {}
+    for word in words:
+        if by_number and not known.has(int(word)):
+            found[word] = _no_name(word)
+        elif not by_number and word not in known:
+            found[word] = _unknown(word)
+        else:
+            name = known.name(int(word)) if by_number else word
+            found[word] = table.number(name) if known.number(name) else EPSILON
+    return found
 
 
 @dataclass

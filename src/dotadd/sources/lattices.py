@@ -14,8 +14,9 @@ Labels may also stand in a second file, of names and labels.
 **Words become numbers by a hash of 31 bits** that depends on the word alone (`HashedSymbols`), so that chunks, files
 and machines agree without a table that would have to grow and to be kept with the model, and words that training never
 saw are no special case. `words` is a table of the names met so far, for whoever wants to see them. With `symbols=`, a
-file of words and numbers, these are used, and a word that it does not have is an error; a transducer of the user's own
-that has symbols needs this. Marks of the beginning and the end of a sentence are read as the empty word.
+file of words and numbers, a word that it does not have is an error, and lattices of numbers are read as those of the
+words; the hash of the word is its number in the batch all the same. Without it, a number is a word like any other, but
+0 is the empty word in a lattice of numbers. Marks of where a sentence begins and ends are read as the empty word.
 
 Costs are divided by their sum in logarithms, so that the paths of each lattice have probabilities that sum to 1: costs
 of lattices are known up to a constant, and in the thousands. Weights of the real semiring, probabilities of confusion
@@ -62,26 +63,19 @@ class LatticeFile(FileSource):
     weight: str | int | None = field(default=None, kw_only=True)
     symbols: str | None = field(default=None, kw_only=True)
     semiring: str = field(default="log", kw_only=True)
-    words: SymbolTable = field(default_factory=HashedSymbols, init=False, repr=False, compare=False)
+    words: HashedSymbols = field(default_factory=HashedSymbols, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.symbols is not None:
-            self.words = SymbolTable.read(self.symbols)
         self._options = Options(self.semiring)
 
     def files(self) -> list[str]:
         return [path for path in (self.path, self.labels, self.symbols) if path is not None]
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        numbering = Numbering(self.words)
-        format = format_of(first_lines(self.path))
-        if format not in MANY:
-            table = self._table()
-            if table is None:
-                raise DataError(
-                    "holds no lattices of a kind that is known, nor a table with a column of text", self.path
-                )
-            yield from self._cells(table, nbytes, numbering)
+        numbering = Numbering(self.words, None if self.symbols is None else SymbolTable.read(self.symbols))
+        format = self._format()
+        if format is None:
+            yield from self._cells(self._table(), nbytes, numbering)
             return
         for name in ("column", "weight"):
             if getattr(self, name) is not None:
@@ -94,9 +88,10 @@ class LatticeFile(FileSource):
         format = format_of(beginning)
         if format in MANY:
             return format
-        header = beginning.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
-        suffixes = {suffix.removeprefix(".") for suffix in Path(self.path).suffixes}
-        if any(delimiter in header for delimiter in (b",", b";", b"\t")) and suffixes.isdisjoint({"ark", "lat", *MANY}):
+        suffixes = {suffix.lower().removeprefix(".") for suffix in Path(self.path).suffixes}
+        first, second, *_ = [*(line for line in beginning.split(b"\n") if line.strip()), b"", b""]
+        counts = [(first.count(delimiter), second.count(delimiter)) for delimiter in (b",", b";", b"\t")]
+        if not suffixes.isdisjoint({"csv", "tsv", "tab"}) or any(n == m > 0 for n, m in counts):
             return None
         return next((name for name in MANY if name in suffixes), "kaldi")
 
@@ -118,7 +113,7 @@ class LatticeFile(FileSource):
             complaints: dict[int, str] = {}
             for record in records(_lines(piece, self.path), format):
                 try:
-                    draft = draft_of(record, self.path, format, self._options, numbering.symbols)
+                    draft = draft_of(record, self.path, format, self._options, numbering.known)
                     self._add(rows, draft, numbering)
                 except DataError as error:
                     self.bad_row(error)
@@ -148,11 +143,12 @@ class LatticeFile(FileSource):
         asked = self.label
         if asked is None:
             return lambda draft: NO_ACTS if draft.label == "" else draft.label
-        return lambda draft: "1" if _has_act(draft.label or "", str(asked)) else "-1"
+        return lambda draft: None if draft.label is None else "1" if _has_act(draft.label, str(asked)) else "-1"
 
     def _cells(self, table: DelimitedFile, nbytes: int, numbering: Numbering) -> Iterator[Chunk]:
         for chunk in table.read(nbytes):
-            assert isinstance(chunk.batch, Strings)
+            if not isinstance(chunk.batch, Strings):
+                raise DataError(f"column {table.column!r} holds numbers, and neither lattices nor text", self.path)
             assert chunk.lines is not None
             lattices, rows = LatticeRows(), []
             for row, line in enumerate(chunk.lines.tolist()):
@@ -179,6 +175,8 @@ class LatticeFile(FileSource):
         column = self.column
         if column is None:
             column = _lattice_column(header, beginning, format, (self.label or "label", self.weight))
+        if column is None:
+            raise DataError("which column holds the lattices? Name it with column=", self.path)
         return DelimitedFile(self.path, format=format, column=column, **common)
 
 
@@ -218,14 +216,12 @@ def _after_last_block(buffer: bytearray, have: int) -> int:
 
 def _before_last_mesh(buffer: bytearray, have: int) -> int:
     """Where the last network begins: with its name, or where networks have none, with the number of places."""
-    for key in (b"\nname ", b"\nnumaligns "):
-        if (at := buffer.rfind(key, 0, have)) >= 0:
-            return at + 1
-    return 0
+    named = buffer.startswith(b"name ") or buffer.find(b"\nname ", 0, have) >= 0
+    return buffer.rfind(b"\nname " if named else b"\nnumaligns ", 0, have) + 1
 
 
 _CUTS = {"kaldi": _after_last_block, "mesh": _before_last_mesh}
 
 
 def _has_act(acts: str, asked: str) -> bool:
-    return any(act == asked or act.startswith(f"{asked}-") for act in acts.split(";"))
+    return any(act == asked or act.startswith(f"{asked}-") for act in (acts or NO_ACTS).split(";"))
