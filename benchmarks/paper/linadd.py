@@ -8,8 +8,8 @@ nothing else but the size of the working set, which is the best for each. They e
 The peer is a fair one: a row is computed by products of sparse phi, 32 rows at a time side by side, and kept in a cache
 of 500 MB, so that nearly every row is computed once. double is KernelSVM's own choice, `double_chunking`, whose outputs
 are computed by linadd, too. SVC is scikit-learn's on the whole kernel matrix, with the time to compute that, for up to
-5,000 strings. One core (`--threads`), seconds of the fit alone, the best of `--repeat` runs of up to 3 seconds; a run that
-takes longer than `--max-time` is ended. auROC is on held-out strings.
+5,000 strings. One core (`--threads`), seconds of the fit alone, the best of `--repeat` runs of up to 3 seconds; a run
+that takes longer than `--max-time` is ended. auROC is on held-out strings.
 
 - enron: mails of Enron, spam against ham; their first 5,000 letters, lower case, and a space for what is no letter.
   The spectrum is of order 4 as in the lecture. C = 1.
