@@ -352,7 +352,7 @@ def test_feature_kernel_is_the_inner_product_of_the_map(number):
 
 
 def shared_letters(letters: str, n: int = 40) -> list[str]:
-    """Strings of 0 to 150 letters that agree at most positions, so that k-mers are shared across the borders of words."""
+    """Strings of 0 to 150 letters that agree at most positions, so k-mers are shared across the borders of words."""
     rng = np.random.default_rng(3)
     model = rng.integers(0, len(letters), 150)
     rows = np.where(rng.random((n, 150)) < 0.8, model, rng.integers(0, len(letters), (n, 150)))

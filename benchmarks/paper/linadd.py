@@ -3,21 +3,22 @@
 Chunking needs the outputs of all strings after each working set. By kernel rows that takes the kernel between each
 string whose alpha has changed and all others; by linadd the changed strings are added to one w, and each string looks
 it up (Sonnenburg, Rätsch and Rieck 2007). Both are dotadd's `chunking`, to the same violation of 0.001, and differ in
-nothing else but the size of the working set, which is the best for each. They end at the same dual objective.
+nothing else but the size of the working set, each with its own default. They end at the same dual objective.
 
 The peer is a fair one: a row is computed by products of sparse phi, 32 rows at a time side by side, or for weighted
 degree from the bits of 64 letters at a time, and kept in a cache of 500 MB, so that nearly every row is computed once.
 Linadd needs kernel values, too: those within a working set. double is KernelSVM's own choice, `double_chunking`, whose
-outputs are computed by linadd. SVC is scikit-learn's on the whole kernel matrix, with the time to compute that, for up to
-5,000 strings. One core (`--threads`), seconds of the fit alone, the best of `--repeat` runs of up to 3 seconds; a run
-that takes longer than `--max-time` is ended. auROC is on held-out strings.
+outputs are computed by linadd. SVC is scikit-learn's on the whole kernel matrix, with the time to compute that, for up
+to 5,000 strings. One core (`--threads`), seconds of the fit alone, the best of `--repeat` runs of up to 3 seconds; a
+run that takes longer than `--max-time` is ended. auROC is on held-out strings.
 
 - enron: mails of Enron, spam against ham; their first 5,000 letters, lower case, and a space for what is no letter.
   The spectrum is of order 4 as in the lecture. C = 1.
 - splice: windows of 141 letters around AG on human chromosome 19, a tenth of them acceptor sites. C = 1.
 - degree: the same windows with the weighted degree kernel. C = 1.
 
-In the lecture linadd is 2.3 times as fast as kernel rows for 70,000 web pages, and takes longer below 20,000.
+In the lecture linadd is 2.3 times as fast as kernel rows for 70,000 web pages, and takes longer for the four smallest
+of its seven sizes.
 
     python -m benchmarks.paper.linadd [--only enron,splice] [--rows N] [--threads N] [--repeat N] [--max-time S]
         [--write docs/results.md] [--tiny]
