@@ -243,7 +243,7 @@ def section() -> str:
     title, _, which = heading.partition(": ")
     kernels = "\n".join(f"    {name:8s}{task.phi}" for name, task in TASKS.items())
     call = "    python -m benchmarks.paper.linadd --write docs/results.md"
-    text = [f"## {title}", which, call, *rest[:3], kernels, rest[3], "<!-- linadd -->\n<!-- /linadd -->"]
+    text = [f"## {title}", which, call, *rest[:4], "The kernels are", kernels, "<!-- linadd -->\n<!-- /linadd -->"]
     return "\n\n".join(text) + "\n"
 
 
