@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import dotadd.automata as automata
-from dotadd.automata import Automaton
+from dotadd.automata import Automaton, ngram
 from dotadd.automata.draft import Draft, Numbering
 from dotadd.automata.symbols import HashedSymbols
 from dotadd.cli import run
 from dotadd.errors import DataError, DotaddError
+from dotadd.features.rational import Rational
 from dotadd.lattices import Lattices
 from dotadd.sources import open as open_source
 from dotadd.sources.convert import convert
@@ -217,7 +218,7 @@ def test_rows_put_together_are_the_automata_made_one_by_one(seed):
             expected.append(naive.language(draft.automaton(numbering, normalize=True)))
         except DataError:
             expected.append({})
-    batch, complaints = rows.batch()
+    batch, complaints = rows.batch(numbering.symbols)
     batch.checked()
     for row, whole in enumerate(expected):
         assert (row in complaints) == (not any(whole.values()))
@@ -339,3 +340,14 @@ def test_a_posterior_of_an_automaton_file_is_that_of_the_source(tmp_path):
             whole.sources, whole.targets, np.array(silent), np.array(silent), whole.weights, whole.finals, whole.start
         )
         assert naive.same(naive.language(spoken), naive.language(chunk.batch.automaton(row)))
+
+
+def test_inspection_shows_the_words_of_a_file(tmp_path):
+    path = tmp_path / "two.txt"
+    path.write_text("yes\tu1\n0 1 hello 0.1\n0 1 hallo 2.3\n1 2 world 0\n2\n\nno\tu2\n0 1 bye 0\n1 2 bob 1.0\n2\n")
+    batch = open_source(path).load().batch
+    phi = Rational(ngram(2))
+    names, _ = phi.origins(batch, np.array([0, 0, 1]), np.array([0, 1, 0]))
+    assert {bytes(name) for name in names.text} == {b"hello world", b"hallo world", b"bye bob"}
+    again = Lattices.concat([batch.take(np.array([1])), batch.slice(0, 1)])
+    assert bytes(phi.origins(again, np.array([0]), np.array([0]))[0].text[0]) == b"bye bob", "other batches know them"

@@ -35,6 +35,7 @@ class Lattices(Batch):
     labels: int32 or int64, from 0 on, which is the empty word.
     targets: int32, counted from the first state of the row.
     weights, finals: float32 or float64, of arcs and of states; a final weight of 0 means that no path ends there.
+    words: what labels are called, if whoever reads them knows; for people to read, and not kept in Arrow.
     """
 
     kind = "lattices"
@@ -47,9 +48,12 @@ class Lattices(Batch):
         targets: np.ndarray,
         weights: np.ndarray,
         finals: np.ndarray,
+        *,
+        words: SymbolTable | None = None,
     ) -> None:
         self.state_offsets, self.arc_offsets = state_offsets, arc_offsets
         self.labels, self.targets, self.weights, self.finals = labels, targets, weights, finals
+        self.words = words
 
     @classmethod
     def from_automata(cls, automata: Sequence[Automaton], symbols: SymbolTable | None = None) -> Lattices:
@@ -70,7 +74,7 @@ class Lattices(Batch):
         for row in rows:
             state_offsets.extend(np.array([0, len(row["finals"])]))
             arc_offsets.extend(row["offsets"])
-        return cls(state_offsets.done(), arc_offsets.done(), **parts)
+        return cls(state_offsets.done(), arc_offsets.done(), **parts, words=symbols)
 
     def automaton(self, row: int, symbols: SymbolTable | None = None) -> Automaton:
         """One row as an acceptor."""
@@ -140,6 +144,7 @@ class Lattices(Batch):
             self.targets[arcs],
             self.weights[arcs],
             self.finals[states],
+            words=self.words,
         )
 
     def slice(self, first: int, stop: int) -> Lattices:
@@ -150,13 +155,16 @@ class Lattices(Batch):
             self.targets,
             self.weights,
             self.finals,
+            words=self.words,
         )
 
     @classmethod
     def _joined(cls, batches: Iterator[Lattices]) -> Lattices:
         state_offsets, arc_offsets = GrowingOffsets(), GrowingOffsets()
         parts: list[Growing] = []
+        words: SymbolTable | None = None
         for batch in batches:
+            words = words or batch.words
             states = slice(int(batch.state_offsets[0]), int(batch.state_offsets[-1]))
             offsets = batch.arc_offsets[states.start : states.stop + 1]
             arcs = slice(int(offsets[0]), int(offsets[-1]))
@@ -166,7 +174,7 @@ class Lattices(Batch):
                 part.extend(array)
             state_offsets.extend(batch.state_offsets)
             arc_offsets.extend(offsets)
-        return cls(state_offsets.done(), arc_offsets.done(), *(part.done() for part in parts))
+        return cls(state_offsets.done(), arc_offsets.done(), *(part.done() for part in parts), words=words)
 
     def to_arrow(self) -> pa.Array:
         """A list of states for each row, and a list of arcs beside the final weight of each state."""

@@ -142,9 +142,9 @@ class Transducer:
         """The text of each output of a row by its id. Labels that have no name are written as numbers."""
         letters = isinstance(batch, Strings)
         back = {int(label): bytes([byte]) for byte, label in enumerate(self.letters) if letters and label > EPSILON}
-        symbols = None if letters else self.automaton.symbols
-        if symbols is not None:
-            back = {HashedSymbols().add(name): name.encode() for name in symbols}
+        if isinstance(batch, Lattices):
+            back = {} if batch.words is None else {batch.words.number(name): name.encode() for name in batch.words}
+            back |= {HashedSymbols().add(name): name.encode() for name in self.automaton.symbols or ()}
         between = b"" if letters else b" "
         strings = _strings(connect(self.composed(batch, row)))
         return {id_of(z): between.join(back.get(label, b"%d" % label) for label in z) for z in strings}

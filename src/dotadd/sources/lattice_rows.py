@@ -14,6 +14,7 @@ import numpy as np
 from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import offsets_of
 from dotadd.automata.draft import Draft, Numbering
+from dotadd.automata.symbols import SymbolTable
 from dotadd.lattices import Lattices
 
 NO_PATH = -1
@@ -46,8 +47,8 @@ class LatticeRows:
         self.weights.extend(draft.weights)
         self.finals.extend(finals)
 
-    def batch(self) -> tuple[Lattices, dict[int, str]]:
-        """The batch, and complaints about rows that are no lattices; these are empty."""
+    def batch(self, words: SymbolTable) -> tuple[Lattices, dict[int, str]]:
+        """The batch, and complaints about rows that are no lattices; these are empty. `words` are its labels' names."""
         sources, targets = np.array(self.sources, np.int64), np.array(self.targets, np.int64)
         labels, weights = np.array(self.labels, np.int32), np.array(self.weights, np.float64)
         finals, costs = np.array(self.finals, np.float64), np.array(self.costs, np.bool_)
@@ -65,7 +66,13 @@ class LatticeRows:
             state_offsets, arc_offsets, out_targets, faults,
         )  # fmt: skip
         batch = Lattices(
-            state_offsets, arc_offsets[: states + 1], labels[:arcs], out_targets[:arcs], weights[:arcs], finals[:states]
+            state_offsets,
+            arc_offsets[: states + 1],
+            labels[:arcs],
+            out_targets[:arcs],
+            weights[:arcs],
+            finals[:states],
+            words=words,
         )
         return batch, {row: _complaint(int(faults[row])) for row in np.flatnonzero(faults).tolist()}
 

@@ -126,7 +126,7 @@ class LatticeFile(FileSource):
                 lines.append(draft.line)
             if not lines:
                 continue
-            batch, found = rows.batch()
+            batch, found = rows.batch(self.words)
             chunk = Chunk(batch, None, None, 0, self.path, np.array(lines, np.int64))
             yield reader.attach(self, chunk, words, complaints | found) if labelled else without(self, chunk, found)
 
@@ -159,7 +159,7 @@ class LatticeFile(FileSource):
                 except DataError as error:
                     self.bad_row(error)
             if rows:
-                batch, found = lattices.batch()
+                batch, found = lattices.batch(self.words)
                 taken = dataclasses.replace(chunk.take(np.array(rows, np.int64)), batch=batch)
                 yield without(self, taken, found)
 
