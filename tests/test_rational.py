@@ -26,6 +26,8 @@ BUILDERS = [
     ngram(3),
     gappy_ngram(2, 0.5),
     gappy_ngram(3, 1.0),
+    gappy_ngram(3, 0.5, gaps=2),
+    gappy_ngram(1, 0.5, gaps=1) + gappy_ngram(2, 0.5, gaps=0) + gappy_ngram(4, 0.8, gaps=1),
     mismatch(3, 1),
     ngram(2) + 0.5 * gappy_ngram(2, 0.5) + 2.0 * ngram(1),
     ngram(2) + mismatch(2, 2),
@@ -118,12 +120,15 @@ def test_a_string_and_its_lattice_have_the_same_features():
         assert filled(phi, texts) == filled(phi, chains)
 
 
-def test_gappy_ngrams_are_sums_over_subsequences():
+@pytest.mark.parametrize("gaps", [None, 0, 1, 4])
+def test_gappy_ngrams_are_sums_over_subsequences(gaps):
     batch = strings(lengths=(11,))
     text, wanted = batch[0], defaultdict(float)
     for places in combinations(range(len(text)), 3):
-        wanted[id_of([text[place] for place in places])] += 0.5 ** (places[2] - places[0] - 2)
-    (found,) = filled(Rational(gappy_ngram(3, 0.5), bits=None), batch)
+        skipped = places[2] - places[0] - 2
+        if gaps is None or skipped <= gaps:
+            wanted[id_of([text[place] for place in places])] += 0.5**skipped
+    (found,) = filled(Rational(gappy_ngram(3, 0.5, gaps), bits=None), batch)
     assert found == pytest.approx(dict(wanted))
 
 
@@ -165,6 +170,7 @@ def test_the_contract_of_maps_is_kept(builder, kept, monkeypatch):
     [
         "Rational(ngram(4))",
         "Rational(gappy_ngram(4, 0.5))",
+        "Rational(gappy_ngram(4, 0.5, gaps=3))",
         "Rational(ngram(3) + ngram(4), bits=None).indexed('hash_table')",
         "Rational(ngram(3) + 0.5 * gappy_ngram(4, 0.8), bits=18, posteriors=False).normalized()",
         "Rational(mismatch(5, 1)) + Spectrum(4)",
