@@ -117,7 +117,8 @@ def flat(texts: Sequence[str], n: int, repeat: int = 3) -> tuple[float, float]:
 
 def report(*, tiny: bool = False, rows: int | None = None, orders: Sequence[int] = ORDERS) -> str:
     """The tables, in Markdown."""
-    texts, y = reuters.tiny() if tiny else reuters.subset(rows or reuters.SUBSET)
+    stories = reuters.load(tiny=tiny).subset(12 if tiny else rows or reuters.SUBSET)
+    texts, y = stories.texts, stories.signs
     lines = []
     for n in orders[:1] if tiny else orders:
         phis = vectors(texts, y, n)

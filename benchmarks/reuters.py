@@ -1,52 +1,83 @@
-"""Reuters-21578: the stories of the ModApte split as strings, and whether each is about acquisitions."""
+"""Reuters-21578: the news stories of the ModApte split, and which of them are about acquisitions.
+
+9,603 stories train and 3,299 test. A story is its title and its body, or all of its text where it has no such parts;
+entities are resolved, and runs of white space are one space.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 import tarfile
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks import datasets
 
-ARCHIVE = datasets.FOLDER / "reuters21578" / "reuters21578.tar.xz"
 SUBSET = 466  # stories, as many as in the paper's subset
-_STORY = re.compile(r"<REUTERS ([^>]*)>(.*?)</REUTERS>", re.DOTALL)
-_TEXT = re.compile(r"<(TITLE|BODY)>(.*?)</\1>", re.DOTALL)
-_TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
+ARCHIVE = datasets.FOLDER / "reuters21578" / "reuters21578.tar.xz"
+TOPIC = "acq"
+STORY = re.compile(r"<REUTERS ([^>]*)>(.*?)</REUTERS>", re.DOTALL)
+PART = re.compile(r"<(TITLE|BODY)>(.*?)</\1>", re.DOTALL)
+TEXT = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
+TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
+END = "\x03"  # closes the texts of the archive
 
 
-def stories() -> tuple[list[str], np.ndarray]:
-    """All 12,902 stories of both parts, training first, in lower case with single blanks; 1 for acq, -1 otherwise."""
-    found: dict[str, list[tuple[str, int]]] = {"TRAIN": [], "TEST": []}
+class Stories(NamedTuple):
+    """Texts in the order of the archive, whether each is about the topic, and whether it is one to train on."""
+
+    texts: list[str]
+    about: np.ndarray
+    train: np.ndarray
+
+    @property
+    def signs(self) -> np.ndarray:
+        return np.where(self.about, 1, -1)
+
+    def subset(self, count: int = SUBSET) -> Stories:
+        """So many drawn at random, in their order."""
+        return self.some(np.sort(np.random.default_rng(0).permutation(len(self.texts))[:count]))
+
+    def some(self, rows: np.ndarray) -> Stories:
+        return Stories([self.texts[row] for row in rows], self.about[rows], self.train[rows])
+
+
+def load(topic: str = TOPIC, tiny: bool = False) -> Stories:
+    """The stories of the split; tiny stands for made-up ones."""
+    if tiny:
+        return _made_up(60)
+    texts, about, train = [], [], []
     with tarfile.open(datasets.existing(ARCHIVE)) as archive:
-        names = sorted(name for name in archive.getnames() if name.endswith(".sgm"))
-        members = {name: archive.extractfile(name) for name in names}
-        for name in names:
-            file = members[name]
+        for name in sorted(name for name in archive.getnames() if name.endswith(".sgm")):
+            file = archive.extractfile(name)
             assert file is not None
-            for about, story in _STORY.findall(file.read().decode("latin-1")):
-                split = re.search(r'LEWISSPLIT="(\w+)"', about)
-                if 'TOPICS="YES"' not in about or split is None or split[1] not in found:
-                    continue
-                text = " ".join(html.unescape(" ".join(part for _, part in _TEXT.findall(story))).lower().split())
-                topics = _TOPICS.search(story)
-                found[split[1]].append((text, 1 if topics is not None and "<D>acq</D>" in topics[1] else -1))
-    texts, labels = zip(*(found["TRAIN"] + found["TEST"]), strict=True)
-    return list(texts), np.array(labels)
+            for attributes, story in STORY.findall(file.read().decode("latin-1")):
+                split = _split(attributes)
+                if split is not None:
+                    texts.append(_text(story))
+                    about.append(f"<D>{topic}</D>" in TOPICS.findall(story)[0])
+                    train.append(split)
+    return Stories(texts, np.array(about), np.array(train))
 
 
-def subset(rows: int = SUBSET, seed: int = 0) -> tuple[list[str], np.ndarray]:
-    """Some stories drawn at random, in their order."""
-    texts, labels = stories()
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:rows])
-    return [texts[row] for row in chosen], labels[chosen]
+def _split(attributes: str) -> bool | None:
+    """Whether a story is one to train on; None if it is not in the split."""
+    if 'TOPICS="YES"' not in attributes:
+        return None
+    return {"TRAIN": True, "TEST": False}.get(re.findall(r'LEWISSPLIT="([^"]*)"', attributes)[0])
 
 
-def tiny(rows: int = 12, seed: int = 0) -> tuple[list[str], np.ndarray]:
-    """Made up ones, for tests."""
-    rng = np.random.default_rng(seed)
-    words = ["oil", "shares", "bank", "buys", "grain", "net", "loss", "stake"]
-    labels = np.where(np.arange(rows) % 2, 1, -1)
-    return [" ".join(rng.choice(words[:6] if label > 0 else words[2:], 12)) for label in labels], labels
+def _text(story: str) -> str:
+    parts = [text for _, text in PART.findall(story)] or TEXT.findall(story)
+    return " ".join(html.unescape(html.unescape(" ".join(parts))).replace(END, " ").split())
+
+
+def _made_up(count: int) -> Stories:
+    rng = np.random.default_rng(0)
+    about = rng.random(count) < 0.4
+    words = [["buys", "stake", "merger", "shares"], ["wheat", "rates", "crude", "trade"]]
+    common = ["the", "company", "said", "on", "monday", "of"]
+    texts = [" ".join(rng.choice(common + words[int(not one)], 12)) for one in about]
+    return Stories(texts, about, rng.random(count) < 0.75)

@@ -278,8 +278,8 @@ def test_the_benchmark_of_the_choice_tells_what_it_costs():
 
 
 def test_forms_of_an_automaton_of_weights_are_measured_and_find_the_same_alpha():
-    texts, y = automata.reuters.tiny()
-    phis = automata.vectors(texts, y, 3)
+    stories = automata.reuters.load(tiny=True).subset(12)
+    phis = automata.vectors(stories.texts, stories.signs, 3)
     found = {name: automata.measure(form(), phis) for name, form in automata.FORMS.items()}
     for name, measured in found.items():
         np.testing.assert_allclose(measured.alpha, found["trie"].alpha, atol=1e-8, err_msg=name)

@@ -32,15 +32,30 @@ _SAUSAGE = re.compile(r"([^\[\]]*?)\s*((?:\[[^\[\]]*\]\s*)*)")
 Places = list[list[tuple[str, float]]]
 
 
-def drafts(lines: Iterable[Line], path: str | None, dialect: str) -> Iterator[Draft]:
-    """The networks of a file."""
-    if dialect == "mesh":
-        yield from _meshes(lines, path)
+def records(lines: Iterable[Line], dialect: str) -> Iterator[list[Line]]:
+    """The lines of each network."""
+    if dialect != "mesh":
+        yield from ([(number, line)] for number, line in lines if line.strip())
         return
-    one = _sausage if dialect == "sausage" else _wcn
+    waiting: list[Line] = []
+    counted = False
     for number, line in lines:
-        if line.strip():
-            yield one(number, line, path)
+        key = line.split()[:1]
+        if counted and key in (["name"], ["numaligns"]):  # a network begins with its name, if it has one
+            yield waiting
+            waiting, counted = [], False
+        counted = counted or key == ["numaligns"]
+        if key:
+            waiting.append((number, line))
+    if waiting:
+        yield waiting
+
+
+def draft_of(record: list[Line], path: str | None, dialect: str) -> Draft:
+    """The network of its lines."""
+    if dialect == "mesh":
+        return _mesh(record, path)
+    return (_sausage if dialect == "sausage" else _wcn)(*record[0], path)
 
 
 def _draft(places: Places, path: str | None, line: int, name: str = "", label: str | None = None) -> Draft:
@@ -114,22 +129,6 @@ def _whole(place: list[tuple[str, float]], at: int, path: str | None, line: int)
     if total > 1.0 + ROUNDING:
         raise DataError(f"the probabilities at place {at} sum to {total:g}", path, line)
     return [*place, (EPSILON_NAME, 1.0 - total)] if total < 1.0 - 1e-9 else place
-
-
-def _meshes(lines: Iterable[Line], path: str | None) -> Iterator[Draft]:
-    """A network begins with its name, or with `numaligns` if it has none."""
-    waiting: list[Line] = []
-    counted = False
-    for number, line in lines:
-        key = line.split()[:1]
-        if counted and key in (["name"], ["numaligns"]):
-            yield _mesh(waiting, path)
-            waiting, counted = [], False
-        counted = counted or key == ["numaligns"]
-        if key:
-            waiting.append((number, line))
-    if waiting:
-        yield _mesh(waiting, path)
 
 
 def _mesh(lines: list[Line], path: str | None) -> Draft:

@@ -7,6 +7,7 @@ semiring, weights stand as they are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -50,11 +51,12 @@ class Options:
 class Numbering:
     """Which number a label has: that of a symbol table, or else the one that is written, or else the next one.
 
-    Without a table, the first automaton decides whether labels are numbers or names for all of a file.
+    Without a table, the first automaton decides whether labels are numbers or names for all of a file. Names that are
+    hashed may have to be `known` to another table, by which numbers become names.
     """
 
-    def __init__(self, symbols: SymbolTable | None = None) -> None:
-        self.symbols = symbols
+    def __init__(self, symbols: SymbolTable | None = None, known: SymbolTable | None = None) -> None:
+        self.symbols, self.known = symbols, known
         self.numeric: bool | None = None
         self.fixed = symbols is not None
 
@@ -65,6 +67,8 @@ class Numbering:
         empty: dict[str, int | str] = {EPSILON_NAME: EPSILON}
         table = self.symbols
         if isinstance(table, HashedSymbols):
+            if self.known is not None:
+                return empty | _hashed_names(table, self.known, words, plain)
             numbers = {word: table.number(word) for word in words}
             return empty | numbers | ({"0": EPSILON} if plain else {})  # among numbers, 0 is the empty word
         if self.numeric is None and words:
@@ -75,10 +79,7 @@ class Numbering:
             table = self.symbols = SymbolTable()
         if not self.fixed:
             return empty | {word: table.add(word) for word in sorted(words)}
-        unknown = "is not in the symbol table"
-        return empty | {
-            word: table.number(word) if word in table else f"the symbol {word!r} {unknown}" for word in words
-        }
+        return empty | {word: table.number(word) if word in table else _unknown(word) for word in words}
 
     def _written(self, word: str) -> int | str:
         if not (word.isascii() and word.isdecimal()):
@@ -86,8 +87,31 @@ class Numbering:
         if len(word) > 10 or int(word) > LARGEST:
             return f"the label {word} is beyond {LARGEST}"
         if self.symbols is not None and not self.symbols.has(int(word)):
-            return f"no symbol of the table has the number {word}"
+            return _no_name(word)
         return int(word)
+
+
+def _unknown(word: str) -> str:
+    return f"the symbol {word!r} is not in the symbol table"
+
+
+def _no_name(number: str) -> str:
+    return f"no symbol of the table has the number {number}"
+
+
+def _hashed_names(table: HashedSymbols, known: SymbolTable, words: set[str], plain: bool) -> dict[str, int | str]:
+    """The hash of each word's name, or what is wrong with it. Numbers that are not all names are those of names."""
+    by_number = plain and not all(word in known for word in words)
+    found: dict[str, int | str] = {}
+    for word in words:
+        if by_number and not known.has(int(word)):
+            found[word] = _no_name(word)
+        elif not by_number and word not in known:
+            found[word] = _unknown(word)
+        else:
+            name = known.name(int(word)) if by_number else word
+            found[word] = table.number(name) if known.number(name) else EPSILON
+    return found
 
 
 @dataclass
@@ -121,22 +145,16 @@ class Draft:
 
     def automaton(self, numbering: Numbering, normalize: bool = False) -> Automaton:
         """The automaton. States keep their numbers if these count from 0 without a gap, and their order if not."""
-        if self.start is None:
-            raise self.error("has no states")
-        ilabels, olabels = self._labels(numbering)
-        sources, targets, states = self._states()
-        at = {state: place for place, state in enumerate(states)}
-        final = np.full(len(states), np.inf if self.costs else 0.0)
-        final[[at[state] for state in self.finals]] = list(self.finals.values())
-        weights = np.array(self.weights, np.float64)
+        reads, writes = self.labels(numbering)
+        leaves, leads, final, start = self.states()
+        sources, targets, ilabels, olabels = (np.array(column, np.int64) for column in (leaves, leads, reads, writes))
+        weights, ends = np.array(self.weights, np.float64), np.array(final, np.float64)
         try:
             if normalize and self.costs:
-                return posterior(sources, targets, ilabels, olabels, weights, final, at[self.start], numbering.symbols)
+                return posterior(sources, targets, ilabels, olabels, weights, ends, start, numbering.symbols)
             if self.costs:
-                weights, final = self._exp(weights), np.exp(-final)
-            return Automaton.from_arrays(
-                sources, targets, ilabels, olabels, weights, final, at[self.start], numbering.symbols
-            )
+                weights, ends = self._exp(weights), np.exp(-ends)
+            return Automaton.from_arrays(sources, targets, ilabels, olabels, weights, ends, start, numbering.symbols)
         except AutomatonError as error:
             raise self.error(str(error)) from None
 
@@ -146,29 +164,37 @@ class Draft:
             raise self.error(message, self.lines[bad[0]])
         return np.exp(-costs)
 
-    def _labels(self, numbering: Numbering) -> tuple[np.ndarray, np.ndarray]:
+    def labels(self, numbering: Numbering) -> tuple[list[int], list[int]]:
+        """What each arc reads and writes, by number."""
         number_of = numbering.number_of(set(chain(self.inputs, self.outputs)))
         wrong = {word for word, number in number_of.items() if isinstance(number, str)}
         if wrong:
             for read, written, line in zip(self.inputs, self.outputs, self.lines, strict=True):
                 if read in wrong or written in wrong:
                     raise self.error(str(number_of[read if read in wrong else written]), line)
-        reads = np.array([number_of[word] for word in self.inputs], np.int64)
-        if self.inputs is self.outputs:
-            return reads, reads
-        return reads, np.array([number_of[word] for word in self.outputs], np.int64)
+        reads = [number_of[word] for word in self.inputs]
+        writes = reads if self.inputs is self.outputs else [number_of[word] for word in self.outputs]
+        return reads, writes  # type: ignore[return-value]
 
-    def _states(self) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """Where arcs leave and lead to, states counted from 0; and what the states are called in the file."""
+    def states(self) -> tuple[list[int], list[int], list[float], int]:
+        """Where arcs leave and lead to, what the final weight of each state is, and the start; states from 0."""
+        if self.start is None:
+            raise self.error("has no states")
         known = {*self.sources, *self.finals}
-        for target, line in zip(self.targets, self.lines, strict=True):
-            if target not in known:
-                raise self.error(
-                    f"an arc leads to state {target}, which is missing: no arc leaves it and it is not final", line
-                )
-        states = sorted({*known, self.start or 0})
+        if not known.issuperset(self.targets):
+            arc = next(arc for arc, target in enumerate(self.targets) if target not in known)
+            message = (
+                f"an arc leads to state {self.targets[arc]}, which is missing: no arc leaves it and it is not final"
+            )
+            raise self.error(message, self.lines[arc])
+        states = sorted({*known, self.start})
+        final = [math.inf if self.costs else 0.0] * len(states)
         if states[-1] == len(states) - 1:
-            return np.array(self.sources, np.int64), np.array(self.targets, np.int64), states
+            for state, weight in self.finals.items():
+                final[state] = weight
+            return self.sources, self.targets, final, self.start
         at = {state: place for place, state in enumerate(states)}
+        for state, weight in self.finals.items():
+            final[at[state]] = weight
         sources, targets = ([at[state] for state in column] for column in (self.sources, self.targets))
-        return np.array(sources, np.int64), np.array(targets, np.int64), states
+        return sources, targets, final, at[self.start]

@@ -94,21 +94,30 @@ def read_many(
             yield _stem(where), _with_table(automaton, table, where)
             return
         numbering = Numbering(table)
-        for draft in drafts(_lines(beginning, file, where), where, kind, options, table):
+        for record in records(_lines(beginning, file, where), kind):
+            draft = draft_of(record, where, kind, options, table)
             yield draft.name or _stem(where), draft.automaton(numbering, options.normalize)
 
 
-def drafts(
-    lines: Iterable[openfst_text.Line], path: str | None, format: str, options: Options, table: SymbolTable | None
-) -> Iterator[Draft]:
-    """The automata of numbered lines, before their labels have numbers."""
+def records(lines: Iterable[openfst_text.Line], format: str) -> Iterator[list[openfst_text.Line]]:
+    """The numbered lines of each automaton."""
     if format == "text":
-        yield openfst_text.draft_of(lines, path, options, table)
+        yield list(lines)
     elif format == "kaldi":
-        for block in kaldi.blocks(lines):
-            yield kaldi.block_draft(block, path, options, table)
+        yield from kaldi.blocks(lines)
     else:
-        yield from confusion.drafts(lines, path, format)
+        yield from confusion.records(lines, format)
+
+
+def draft_of(
+    record: list[openfst_text.Line], path: str, format: str, options: Options, table: SymbolTable | None
+) -> Draft:
+    """The automaton of its lines, before its labels have numbers."""
+    if format == "text":
+        return openfst_text.draft_of(record, path, options, table)
+    if format == "kaldi":
+        return kaldi.block_draft(record, path, options, table)
+    return confusion.draft_of(record, path, format)
 
 
 def write(

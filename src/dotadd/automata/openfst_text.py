@@ -100,16 +100,25 @@ def _is_acceptor(
 
 
 def _ends_in_weights(arcs: list[list[str]], options: Options, symbols: SymbolTable | None) -> bool:
-    """Whether the last of four columns is a weight. If both last columns are whole numbers, they are two labels."""
-    thirds, fourths = ({words[place] for words in arcs} for place in (2, 3))
-    if symbols is not None and fourths and all(word in symbols for word in fourths):
+    """Whether the last of four columns is a weight: some are weights for sure, or most are numbers behind names.
+
+    One that is not a number will then be complained about. If both last columns are whole numbers, they are two labels.
+    """
+    thirds, fourths = ([words[place] for words in arcs] for place in (2, 3))
+    if symbols is not None and all(word in symbols for word in fourths):
         return False
+    numbers = [word for word in fourths if _is_weight(word, options)]
+    if any(not word.isdecimal() for word in numbers):
+        return True
+    return 2 * len(numbers) > len(fourths) and not all(word.isdecimal() for word in thirds)
+
+
+def _is_weight(word: str, options: Options) -> bool:
     try:
-        for word in fourths:
-            _parsed(word, options)
+        _parsed(word, options)
     except ValueError:
         return False
-    return not all(word.isdecimal() for word in thirds | fourths)
+    return True
 
 
 def lines_of(automaton: Automaton, semiring: str = "log", one: str = "{}") -> Iterator[str]:

@@ -145,15 +145,8 @@ class HashedSymbols(SymbolTable):
     """Any word has a number, a hash of 31 bits, that depends on nothing but the word.
 
     No table has to be passed on from training to prediction, and words may come in any order. Of the words met so far
-    the names are known. Of n words, about n^2 / 2^32 pairs share a number. Words that are `silent` are the empty word.
+    the names are known. Of n words, about n^2 / 2^32 pairs share a number.
     """
-
-    def __init__(self, names: Iterable[str] = (), *, silent: Iterable[str] = ()) -> None:
-        super().__init__()
-        for name in silent:
-            self._numbers[name] = 0
-        for name in names:
-            self.add(name)
 
     def add(self, name: str) -> int:
         found = self._numbers.get(name)
