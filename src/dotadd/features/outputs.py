@@ -323,9 +323,10 @@ def _copies(n, decay, gaps, q_first, q_stop, arc_offsets, labels, targets, weigh
                     olabels[arcs], ends[arcs] = 0, to + (level if silent else skipped)
                     arc_weights[arcs] = skip * weights[k]
                     arcs += 1
-                if level < levels - 1 and not silent:
-                    olabels[arcs], ends[arcs], arc_weights[arcs] = labels[k], to + copied, weights[k]
-                    arcs += 1
+                if silent or level == levels - 1:
+                    continue
+                olabels[arcs], ends[arcs], arc_weights[arcs] = labels[k], to + copied, weights[k]
+                arcs += 1
     states = (q_stop - q_first) * levels
     offsets[states] = arcs
     return states
@@ -363,10 +364,10 @@ def _count(
         size = _clear(table, 1)
         for t in range(len(counters)):
             n, decay, factor, gaps = np.int64(counters[t, 0]), counters[t, 1], counters[t, 2], np.int64(counters[t, 3])
+            least = LEAST * weight * abs(start * factor) if 0.0 < decay < 1.0 else 0.0
             n_states = _copies(n, decay, gaps, first, stop, arc_offsets, labels, targets, weights, finals, composed)
             count, size = _outputs(
-                n_states, offsets, olabels, ends, arc_weights, last, start * factor,
-                LEAST * weight * abs(start * factor) if 0.0 < decay < 1.0 else 0.0, heads, after, most, silent,
+                n_states, offsets, olabels, ends, arc_weights, last, start * factor, least, heads, after, most, silent,
                 prefixes, entry_weights, links, meeting, table, ids, values, begin, count, size,
             )  # fmt: skip
             if count < 0:
