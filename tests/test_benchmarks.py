@@ -17,6 +17,7 @@ from benchmarks import (  # noqa: E402
     datasets,
     forms,
     images,
+    kernel_svm,
     locality,
     memory,
     parallel,
@@ -169,7 +170,7 @@ def test_the_peak_of_memory_is_seen():
 
 
 def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
-    sections = [solvers, streaming, parallel, images, forms, reading, startup, memory]
+    sections = [solvers, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
     for module in sections:
         monkeypatch.setattr(module, "report", lambda *_, name=module.__name__, **__: f"table of {name}\n")
     _, *parts = benchmarks.__main__.page(tiny=True).split("\n## ")

@@ -2,8 +2,8 @@
 
 A recogniser's lattice holds what else may have been said. Features are n-grams of words, in a lattice what is expected
 of them over all of its paths, scaled to unit length; the other columns have only the path that is most likely. One
-against the rest, to a duality gap of 0.01. C is the one among 0.1, 1, 10 and 100 that is best when four fifths of the
-training examples predict the last fifth.
+against the rest, to a duality gap of 0.01 or for 200 passes. C is the one among 0.1, 1 and 10 that is best when four
+fifths of the training examples predict the last fifth.
 
 - SNIPS, 7 intents: 700 lattices to train on (the validation part) and 700 to test with; and with 13,084 sentences more
   to train on, of which there are the best paths alone.
@@ -13,6 +13,9 @@ training examples predict the last fifth.
 
 from __future__ import annotations
 
+import csv
+import lzma
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -24,14 +27,15 @@ from benchmarks import datasets
 from benchmarks.paper.coffin import Table, tell
 from dotadd import LinearSVM
 from dotadd.automata import Automaton
+from dotadd.automata.symbols import HashedSymbols
+from dotadd.errors import NotConvergedWarning
 from dotadd.lattices import Lattices
 
 FOLDER = datasets.FOLDER / "lattices"
 KERNELS = ("ngram(1)", "ngram(1) + ngram(2)", "ngram(1) + ngram(2) + ngram(3)", "ngram(1) + gappy_ngram(2, 0.5)")
-COSTS = (0.1, 1.0, 10.0, 100.0)
+COSTS = (0.1, 1.0, 10.0)
 FOLDS = 5
-COLUMNS = ["task", "kernel", "examples", "classes", "best path", "lattice", "paths a lattice", "arcs of best path"]
-COLUMNS += ["arcs of lattice"]
+COLUMNS = ["task", "kernel", "examples", "classes", "best path", "lattice", "words of best path", "arcs of lattice"]
 
 
 class Examples(NamedTuple):
@@ -87,16 +91,27 @@ def tasks(tiny: bool = False) -> Iterator[Task]:
         return
     valid, test = (_read(f"snips_lattice_{part}.csv.xz") for part in ("valid", "test"))
     yield Task("SNIPS", [(valid, test)])
-    yield Task("SNIPS, more", [(valid, test)], _read("snips_asr1best_train.csv.xz", format="lattices"))
+    yield Task("SNIPS, more", [(valid, test)], _sentences("snips_asr1best_train.csv.xz"))
     turns = _read("dstc2_dev_wcn.txt.xz")
     yield Task("DSTC2", _folds(turns._replace(y=np.array([_kinds(acts) for acts in turns.y])), FOLDS))
 
 
-def _read(name: str, **options: str) -> Examples:
-    chunk = dotadd.open(datasets.existing(FOLDER / name), **options).load()
+def _read(name: str) -> Examples:
+    chunk = dotadd.open(datasets.existing(FOLDER / name)).load()
     assert isinstance(chunk.batch, Lattices)
     assert chunk.y is not None
     return Examples(chunk.batch, chunk.y)
+
+
+def _sentences(name: str) -> Examples:
+    """Sentences as chains. Two blanks stand within a word there, `do  n't`, and nothing does in the lattices."""
+    words = HashedSymbols()
+    with lzma.open(datasets.existing(FOLDER / name), "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    chains = [
+        Automaton.from_string([words.add(word) for word in row["text"].replace("  ", "").split()]) for row in rows
+    ]
+    return Examples(Lattices.from_automata(chains), np.array([row["label"] for row in rows]))
 
 
 def _kinds(acts: str) -> str:
@@ -130,7 +145,9 @@ def accuracy(kernel: str, train: Examples, test: Examples) -> float:
 
 
 def _correct(kernel: str, C: float, train: Examples, test: Examples) -> float:
-    svm = LinearSVM(f"Rational({kernel}).normalized()", C=C, tol=0.01, random_state=0).fit(*train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        svm = LinearSVM(f"Rational({kernel}).normalized()", C=C, tol=0.01, max_passes=200, random_state=0).fit(*train)
     return float(np.mean(svm.predict(test.batch) == test.y))
 
 
@@ -154,10 +171,9 @@ def main(*, tiny: bool = False, page: Path | None = None) -> None:
     for task in every:
         train, test = task.parts[0]
         best = test.best()
-        paths = np.mean([test.batch.automaton(row).n_paths for row in range(len(test.y))])
         count = len(train.y) + (0 if task.more is None else len(task.more.y))
         for kernel in KERNELS[:2] if tiny else KERNELS:
             tell(f"lattices: {task.name}, {kernel}")
             found = [f"{measure(task, kernel, best=which):.4f}" for which in (True, False)]
             arcs = [f"{len(some.batch.labels) / len(some.y):.1f}" for some in (best, test)]
-            table.add(task.name, kernel, f"{count:,}", str(len(np.unique(train.y))), *found, f"{paths:,.3g}", *arcs)
+            table.add(task.name, kernel, f"{count:,}", str(len(np.unique(train.y))), *found, *arcs)
