@@ -19,6 +19,7 @@ from dotadd.features import rational
 from dotadd.features.base import Shape
 from dotadd.features.output_ids import id_of, letters_of
 from dotadd.features.rational import Rational
+from dotadd.features.transducer import Transducer
 from dotadd.lattices import Lattices
 
 BUILDERS = [
@@ -26,6 +27,8 @@ BUILDERS = [
     ngram(3),
     gappy_ngram(2, 0.5),
     gappy_ngram(3, 1.0),
+    gappy_ngram(3, 0.5, gaps=2),
+    gappy_ngram(1, 0.5, gaps=1) + gappy_ngram(2, 0.5, gaps=0) + gappy_ngram(4, 0.8, gaps=1),
     mismatch(3, 1),
     ngram(2) + 0.5 * gappy_ngram(2, 0.5) + 2.0 * ngram(1),
     ngram(2) + mismatch(2, 2),
@@ -68,9 +71,9 @@ def by_definition(builder, automata, n_symbols) -> np.ndarray:
 def test_kernel_of_lattices_is_the_definition(builder):
     batch = lattices()
     wanted = by_definition(builder, [batch.automaton(row) for row in range(len(batch))], 3)
-    np.testing.assert_allclose(gram(Rational(builder, posteriors=False), batch), wanted, rtol=1e-9)
+    np.testing.assert_allclose(gram(Rational(builder, posteriors=False), batch), wanted, rtol=1e-6)
     weights = np.array([total(batch.automaton(row)) for row in range(len(batch))])
-    np.testing.assert_allclose(gram(Rational(builder), batch), wanted / np.outer(weights, weights), rtol=1e-9)
+    np.testing.assert_allclose(gram(Rational(builder), batch), wanted / np.outer(weights, weights), rtol=1e-6)
 
 
 @pytest.mark.parametrize("builder", BUILDERS, ids=repr)
@@ -118,13 +121,29 @@ def test_a_string_and_its_lattice_have_the_same_features():
         assert filled(phi, texts) == filled(phi, chains)
 
 
-def test_gappy_ngrams_are_sums_over_subsequences():
+@pytest.mark.parametrize("gaps", [None, 0, 1, 4])
+def test_gappy_ngrams_are_sums_over_subsequences(gaps):
     batch = strings(lengths=(11,))
     text, wanted = batch[0], defaultdict(float)
     for places in combinations(range(len(text)), 3):
-        wanted[id_of([text[place] for place in places])] += 0.5 ** (places[2] - places[0] - 2)
-    (found,) = filled(Rational(gappy_ngram(3, 0.5), bits=None), batch)
+        skipped = places[2] - places[0] - 2
+        if gaps is None or skipped <= gaps:
+            wanted[id_of([text[place] for place in places])] += 0.5**skipped
+    (found,) = filled(Rational(gappy_ngram(3, 0.5, gaps), bits=None), batch)
     assert found == pytest.approx(dict(wanted))
+
+
+def test_ngrams_of_long_strings_are_those_of_the_composition():
+    batch = strings(lengths=(50, 10))
+    for builder in (gappy_ngram(3, 0.5), gappy_ngram(4, 0.5, gaps=2), gappy_ngram(3, 1.0) + ngram(3)):
+        kernel = filled(Rational(builder, bits=None), batch)
+        composed = Transducer.over(np.array([97, 98, 99]), builder).outputs(batch, np.arange(2), posteriors=False)
+        for row, found in enumerate(kernel):
+            span = slice(*composed.offsets[row : row + 2])
+            wanted = dict(zip(composed.ids[span].tolist(), composed.values[span].tolist(), strict=True))
+            wanted = {z: value for z, value in wanted.items() if value > 2.0**-20}
+            assert {z: found[z] for z in wanted} == pytest.approx(wanted, rel=1e-4)
+            assert sum(found.values()) == pytest.approx(composed.values[span].sum(), rel=1e-4)
 
 
 def test_what_mismatches_write_are_the_symbols_of_training():
@@ -154,7 +173,7 @@ def test_ids_of_short_texts_are_exact_and_of_others_apart():
 @pytest.mark.parametrize("kept", [True, False])
 def test_the_contract_of_maps_is_kept(builder, kept, monkeypatch):
     if not kept:
-        monkeypatch.setattr(rational, "KEPT_BYTES", 0)
+        monkeypatch.setattr(rational, "KEPT", 0.0)
     check_feature_map(Rational(builder, bits=10), strings())
     check_feature_map(Rational(builder, bits=10), lattices())
     check_feature_map(Rational(builder, bits=10).normalized(), lattices())
@@ -165,6 +184,7 @@ def test_the_contract_of_maps_is_kept(builder, kept, monkeypatch):
     [
         "Rational(ngram(4))",
         "Rational(gappy_ngram(4, 0.5))",
+        "Rational(gappy_ngram(4, 0.5, gaps=3))",
         "Rational(ngram(3) + ngram(4), bits=None).indexed('hash_table')",
         "Rational(ngram(3) + 0.5 * gappy_ngram(4, 0.8), bits=18, posteriors=False).normalized()",
         "Rational(mismatch(5, 1)) + Spectrum(4)",

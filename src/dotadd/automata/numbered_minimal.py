@@ -9,9 +9,9 @@ New strings would shift the places of all that come after them. So they wait in 
 since, and join the automaton together once they are half as many as the strings in it: each weight is then moved O(1)
 times on average. A string may have weight in both places; its weight is the sum.
 
-The trade against a minimal automaton with weights on its arcs: fewer arcs, since states only have to agree in their
-strings and not in proportions of weights, which change with each update and hardly ever agree by chance; but a number
-for each string beside them.
+The trade against a minimal automaton with weights on its arcs (`incremental_minimal`): an update changes no state, and
+states only have to agree in their strings, so that there are fewer; but each string has a number beside them. On
+n-grams of Reuters there are 5 % fewer arcs, and nearly as many numbers as arcs.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from dotadd.batch import Strings, item_places
 from dotadd.features.output_ids import EMPTY, extended
 from dotadd.lattices import Lattices
 
-LEAST = 2.0**-30  # of the weight of a whole lattice: occurrences in gaps that count less are left out
+LEAST = 2.0**-24  # of the weight of a whole lattice, what a float32 keeps: prefixes with gaps that count less go
 OUT_OF_ENTRIES, OUT_OF_ROOM = -1, -2
 
 
@@ -84,7 +84,9 @@ def _table_size(count: int) -> int:
 
 
 def counted(lattices: Lattices, counters: np.ndarray, *, posteriors: bool) -> Outputs:
-    """The outputs of a sum of n-gram counters for all rows; a counter is (n, decay, factor), decay 0 for no gaps.
+    """The outputs of a sum of n-gram counters for all rows; a counter is (n, decay, factor, gaps).
+
+    A decay of 0 is for no gaps at all, and -1 gaps for any number of them.
 
     With `posteriors`, a lattice counts as if all of its paths had the weight 1 together.
     """
@@ -286,26 +288,45 @@ def _write(
 
 
 @inner
-def _copies(n, decay, q_first, q_stop, arc_offsets, labels, targets, weights, finals, out):
-    """Compose a lattice with a counter: state (q, copied) is q * (n + 1) + copied. Returns the number of states."""
+def _levels(n, gaps):
+    """States of a counter: how many symbols were copied, and, where that is limited, how many were skipped since."""
+    return n + 1 if gaps < 0 else (n - 1) * (gaps + 1) + 2
+
+
+@inner
+def _copies(n, decay, gaps, q_first, q_stop, arc_offsets, labels, targets, weights, finals, out):
+    """Compose a lattice with a counter: state (q, level) is q * levels + level. Returns the number of states.
+
+    From level 0 one may skip freely, at the last one all symbols are copied. A level between them is 1 + skipped +
+    (copied - 1) * wide, with wide = gaps + 1, or 1 if gaps are not limited.
+    """
     offsets, olabels, ends, arc_weights, last = out
     arcs = np.int64(0)
-    levels = n + 1
+    levels = _levels(n, gaps)
+    wide = np.int64(1) if gaps < 0 else gaps + 1
     for q in range(q_stop - q_first):
         lo, hi = arc_offsets[q_first + q], arc_offsets[q_first + q + 1]
-        for copied in range(levels):
-            state = q * levels + copied
+        for level in range(levels):
+            state = q * levels + level
             offsets[state] = arcs
-            last[state] = finals[q_first + q] if copied == n else 0.0
+            outside = level == 0 or level == levels - 1
+            last[state] = finals[q_first + q] if level == levels - 1 else 0.0
+            copied = level + wide if level > 0 else np.int64(1)  # the level after one more symbol is copied
+            copied = min(copied, levels - 1)
+            skipped = level if outside or gaps < 0 else level + 1
+            full = gaps >= 0 and not outside and (level - 1) % wide == gaps
             for k in range(lo, hi):
-                to = targets[k] * levels + copied
-                skip = 1.0 if copied == 0 or copied == n or labels[k] == 0 else decay
+                to = targets[k] * levels
+                silent = labels[k] == 0
+                skip = 1.0 if outside or silent else (0.0 if full else decay)
                 if skip != 0.0:
-                    olabels[arcs], ends[arcs], arc_weights[arcs] = 0, to, skip * weights[k]
+                    olabels[arcs], ends[arcs] = 0, to + (level if silent else skipped)
+                    arc_weights[arcs] = skip * weights[k]
                     arcs += 1
-                if copied < n and labels[k] != 0:
-                    olabels[arcs], ends[arcs], arc_weights[arcs] = labels[k], to + 1, weights[k]
-                    arcs += 1
+                if silent or level == levels - 1:
+                    continue
+                olabels[arcs], ends[arcs], arc_weights[arcs] = labels[k], to + copied, weights[k]
+                arcs += 1
     states = (q_stop - q_first) * levels
     offsets[states] = arcs
     return states
@@ -319,7 +340,7 @@ def _count(
     """Go on with row `done` until all are done or there is no room; says what is missing."""
     levels, states, arcs = np.int64(0), np.int64(0), np.int64(0)
     for t in range(len(counters)):
-        levels = max(levels, np.int64(counters[t, 0]) + 1)
+        levels = max(levels, _levels(np.int64(counters[t, 0]), np.int64(counters[t, 3])))
     for j in range(done, len(state_offsets) - 1):
         first, stop = state_offsets[j], state_offsets[j + 1]
         states = max(states, np.int64(stop - first))
@@ -342,11 +363,11 @@ def _count(
         begin = count = np.int64(out_offsets[j])
         size = _clear(table, 1)
         for t in range(len(counters)):
-            n, decay, factor = np.int64(counters[t, 0]), counters[t, 1], counters[t, 2]
-            n_states = _copies(n, decay, first, stop, arc_offsets, labels, targets, weights, finals, composed)
+            n, decay, factor, gaps = np.int64(counters[t, 0]), counters[t, 1], counters[t, 2], np.int64(counters[t, 3])
+            least = LEAST * weight * abs(start * factor) if 0.0 < decay < 1.0 else 0.0
+            n_states = _copies(n, decay, gaps, first, stop, arc_offsets, labels, targets, weights, finals, composed)
             count, size = _outputs(
-                n_states, offsets, olabels, ends, arc_weights, last, start * factor,
-                LEAST * weight * abs(start * factor) if 0.0 < decay < 1.0 else 0.0, heads, after, most, silent,
+                n_states, offsets, olabels, ends, arc_weights, last, start * factor, least, heads, after, most, silent,
                 prefixes, entry_weights, links, meeting, table, ids, values, begin, count, size,
             )  # fmt: skip
             if count < 0:

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dotadd import block as blocks
+from dotadd import memory
 from dotadd._jit import kernel, plain
 from dotadd.automata.automaton import Automaton
 from dotadd.automata.builders import Builder, GappyNGram, NGram, Scaled, Sum
@@ -25,6 +26,7 @@ from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.expression import call_repr
 from dotadd.features.base import BadRow, FeatureMap, checked_bits
+from dotadd.features.gappy_strings import dense_order, gappy_counts
 from dotadd.features.hashing import slot_of
 from dotadd.features.origins import Origins
 from dotadd.features.output_ids import WRITTEN_OUT, extended, letters_of
@@ -35,7 +37,7 @@ from dotadd.threads import for_each
 from dotadd.weights.hashed import Hashed as Form
 
 BITS = 22
-KEPT_BYTES = 1 << 29  # of features that are computed once for a batch; where there are more, they are made each time
+KEPT = 0.25  # of free memory, for features that are computed once for a batch; where there are more, they are made anew
 ROWS = 32  # that are expanded together
 NO_BITS = 0
 
@@ -43,16 +45,18 @@ NO_BITS = 0
 class Rational(FeatureMap):
     """How much of each string z an example X, a string or a lattice, holds by the measure of a transducer T.
 
-    transducer: a builder, `ngram(n)`, `gappy_ngram(n, decay)`, `mismatch(k, m)` or sums and multiples of these; or a
-        transducer of one's own, an Automaton or the name of a file with one. It may not write in circles without
-        reading. The letters of strings are its symbols of one byte, or, where it names none, the labels 1 to 255.
+    transducer: a builder, `ngram(n)`, `gappy_ngram(n, decay, gaps=None)`, `mismatch(k, m)` or sums and multiples of
+        these; or a transducer of one's own, an Automaton or the name of a file with one. It may not write in circles
+        without reading. The letters of strings are its symbols of one byte, or, where it names none, the labels 1 to
+        255; the words of lattices are its symbols of the same name, or, where it names none, the same numbers.
     bits: features are hashed into 2**bits slots; None for the ids of all strings, to be used with `.indexed()`. Ids of
         up to seven letters do not collide, others are hashes of 62 bits.
     posteriors: whether a lattice's weights are scaled so that all of its paths have the weight 1 together; phi is then
         what T would find on average.
 
-    With a mismatch, what can be written are the symbols that occur in training. An occurrence with gaps is left out
-    where it counts less than 2**-30.
+    With a mismatch, what can be written are the symbols that occur in training. Occurrences with gaps are left out
+    where they count less than 2**-24. Without a limit on gaps a text has most n-grams of its letters, some 20,000 for
+    n = 3 and 300,000 for n = 4 in texts of 800 letters, so that `gappy_ngram(4, 0.5, gaps=4)` may be preferred.
     """
 
     takes = (Strings, Lattices)
@@ -167,7 +171,7 @@ class Rational(FeatureMap):
     def view(self, batch: Batch) -> Block | None:
         if self._rolls(batch) or (rows := self._kept(batch).rows) is None:
             return None
-        return blocks.view(*rows, distinct=self.bits is None)
+        return blocks.view(*rows, distinct=False)
 
     def prepared(self, batch: Batch, threads: int = 1) -> Rational:
         if not self._rolls(batch):
@@ -183,6 +187,9 @@ class Rational(FeatureMap):
             return self._prepared().outputs(batch, rows, posteriors=self.posteriors)
         some = batch.take(rows)
         if isinstance(some, Strings):
+            n, decay, factor, gaps = self._counters[0]
+            if len(self._counters) == 1 and gaps < 0 and dense_order(some, int(n)):
+                return gappy_counts(some, int(n), decay, factor)
             return counted(chains(some), self._counters, posteriors=False)
         assert isinstance(some, Lattices)
         return counted(some, self._counters, posteriors=self.posteriors)
@@ -196,6 +203,7 @@ class Rational(FeatureMap):
         return theirs[key]
 
     def _expanded(self, batch: Batch, threads: int) -> _Kept:
+        room = KEPT * memory.available()
         parts: list[_Placed | None] = [None] * -(-len(batch) // ROWS)
         lengths = np.zeros(len(batch), np.int64)
         used = 0
@@ -206,19 +214,18 @@ class Rational(FeatureMap):
             placed = self._placed(batch, rows)
             lengths[rows] = np.diff(placed.offsets)
             used += placed.indices.nbytes + placed.values.nbytes
-            if used <= KEPT_BYTES:
+            if used <= room:
                 parts[number] = placed
 
         for_each(range(len(parts)), expand, threads)
         there = [part for part in parts if part is not None]
-        return _Kept(lengths, _Placed.joined(lengths, there) if used <= KEPT_BYTES else None)
+        return _Kept(lengths, _Placed.joined(lengths, there) if used <= room else None)
 
     def _placed(self, batch: Batch, rows: np.ndarray) -> _Placed:
-        """These rows, ids hashed to slots, and values in half of the bytes where that loses nothing."""
+        """These rows, ids hashed to slots; values have the precision that blocks have by default."""
         offsets, ids, values = self._outputs(batch, rows)
         indices = ids if self.bits is None else Form(self.bits).find(ids).astype(np.uint32)
-        short = values.astype(np.float32)
-        return _Placed(offsets, indices, short if (short == values).all() else values)
+        return _Placed(offsets, indices, values.astype(np.float32))
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         names, beyond = Origins.unnamed(repr(self), len(rows)), np.full(len(rows), -1, np.int64)
@@ -280,17 +287,17 @@ _KEPT: WeakKeyDictionary[Batch, dict[Any, _Kept]] = WeakKeyDictionary()
 
 
 def _counters(builder: Builder, factor: float = 1.0) -> np.ndarray | None:
-    """A sum of n-gram counters as rows (n, decay, factor); None if there is anything else in it."""
+    """A sum of n-gram counters as rows (n, decay, factor, gaps); None if there is anything else in it."""
     match builder:
         case Sum(terms=terms):
             parts = [_counters(term, factor) for term in terms]
             return None if any(part is None for part in parts) else np.concatenate(parts)  # type: ignore[arg-type]
         case Scaled(factor=number, of=inside):
             return _counters(inside, factor * number)
-        case GappyNGram(n=n, decay=decay):
-            return np.array([[n, decay, factor]], np.float64)
+        case GappyNGram(n=n, decay=decay, gaps=gaps):
+            return np.array([[n, decay, factor, -1 if gaps is None else gaps]], np.float64)
         case NGram(n=n):
-            return np.array([[n, 0.0, factor]], np.float64)
+            return np.array([[n, 0.0, factor, -1]], np.float64)
     return None
 
 
