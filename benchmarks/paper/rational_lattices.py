@@ -1,9 +1,9 @@
 """Lattices against their best paths: intents of SNIPS, dialogue acts of DSTC2.
 
 A recogniser's lattice holds what else may have been said. Features are n-grams of words, in a lattice what is expected
-of them over all of its paths, in 2^18 slots and scaled to unit length; the other columns have only the path that is most likely. One
-against the rest, to a duality gap of 0.01 or for 200 passes. C is the one among 0.1, 1 and 10 that is best when four
-fifths of the training examples predict the last fifth.
+of them over all of its paths, in 2^18 slots and scaled to unit length; the other columns have only the path that is
+most likely. One against the rest, to a duality gap of 0.01 or for 200 passes. C is the one among 0.1, 1 and 10 that is
+best when four fifths of the training examples predict the last fifth.
 
 - SNIPS, 7 intents: 700 lattices to train on (the validation part) and 700 to test with; and with 13,084 sentences more
   to train on, of which there are the best paths alone.
