@@ -96,4 +96,5 @@ def scheduler(port):
 
 def worker(port, folder):
     options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
+    options += ["--death-timeout", "60"]  # so that none outlives its test by much
     return started("worker", f"tcp://127.0.0.1:{port}", *options, "--local-directory", str(folder))
