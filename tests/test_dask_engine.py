@@ -99,7 +99,7 @@ def test_averaging_is_that_of_one_process_and_survives_the_loss_of_a_worker(clus
     assert result.reason is Reason.AVERAGED
 
 
-@pytest.mark.parametrize("method", ["begin", "descend", "measure"])
+@pytest.mark.parametrize("method", ["descend", "measure"])
 def test_a_worker_that_is_killed_while_a_round_is_on_its_way_is_made_up_for(cluster, tmp_path, method):
     X, y = data()
     rows = shares(240, 3)
