@@ -1,7 +1,7 @@
 """What training on many machines takes: rounds needed, what a round costs, and what both predict.
 
 Rounds are counted with all parts in one process, which finds the same bits as any cluster would: CoCoA+ to a relative
-duality gap of 0.1 %, examples shared out at random, hinge loss, C = 1. Beside them, how far above the best objective
+duality gap of 0.1 %, examples shared out at random, hinge loss, C = 0.1. Beside them, how far above the best objective
 the mean of the parts' own answers is (`average`).
 
 What a round costs is measured with Dask workers on this machine, each a process with one thread and its own examples:
@@ -9,8 +9,9 @@ What a round costs is measured with Dask workers on this machine, each a process
     seconds a round = local pass + levels * (2 |w| / bandwidth + latency),    levels = 1 + log2(K)
 
 w goes from the driver to the first worker and from there down a tree, and sums come back the same way; each level waits
-for the one before it. |w| is in bytes, four for each weight. The local pass is what the same rounds take without Dask.
-Bandwidth and latency are those with which the formula fits best.
+for the one before it. |w| is in bytes, four for each weight. The local pass is what the same rounds take without Dask,
+times the processes that share a core. Bandwidth and latency are those with which the formula fits best. Of the rounds,
+the one in the middle is told.
 
 Predictions are for machines that each train on one part with one thread, on examples of 100 non-zeros (800 bytes) and
 2^24 weights, with a network of 10 Gbit/s, or less if that is what was measured here. The local pass grows with the
@@ -23,10 +24,12 @@ follow the power of K that fits what was counted.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -54,7 +57,7 @@ SIZES = ((2**10, 4_000), (2**20, 30_000), (2**22, 120_000))  # weights, and rows
 TINY_SIZES = ((2**8, 100), (2**12, 600))
 NONZEROS = 64  # of these rows
 ROUNDS = 8  # that are timed
-TOL = 1e-3
+TOL, C = 1e-3, 0.1
 NETWORK, DISK, MEMORY = 10e9 / 8, 1e9, 64e9  # bytes a second, and of a machine
 MACHINES, EXAMPLES = (10, 100, 1000), (1e9, 1e10, 1e11)
 WIDTH, WEIGHTS = 100, 2**24  # non-zeros of an example and weights, of the predictions
@@ -125,7 +128,7 @@ def levels(parts: int) -> float:
     return 1.0 + float(np.ceil(np.log2(parts)))
 
 
-def stated(engine: Engine, C: float = 1.0) -> Task:
+def stated(engine: Engine) -> Task:
     return agree(engine, lambda chunk, shape: Linear().resolve(shape), C=C)
 
 
@@ -152,6 +155,15 @@ def count(name: str, X: Any, y: np.ndarray, parts: Sequence[int]) -> list[Counte
     return found
 
 
+def middle(engine: Engine, clock: Callable[[], float]) -> float:
+    """The median of the seconds of a round, by this clock."""
+    for rounds in (1, ROUNDS):  # the first one compiles, and computes lengths
+        seen: list[float] = []
+        told = Settings(tol=1e-12, max_passes=rounds, on_progress=lambda progress, k, seen=seen: seen.append(clock()))
+        cocoa(engine, stated(engine), told)
+    return float(np.median(np.diff(seen[:-1])))  # the last is told after the proof
+
+
 def time_rounds(weights: int, rows: int, processes: Sequence[int], folder: Path) -> list[Timed]:
     """Seconds of a round of parts in processes of their own, and of the slowest of the same parts in this one."""
     files = []
@@ -161,21 +173,13 @@ def time_rounds(weights: int, rows: int, processes: Sequence[int], folder: Path)
         dotadd.convert(dotadd.open(X, np.roll(y, number)), path)
         files.append(str(path))
     found = []
-    settings = Settings(tol=1e-12, max_passes=ROUNDS)
     for K in processes:
         tell(f"{weights:,} weights: {K} processes")
         data = Partitions.of(files[:K])
         local = LocalEngine([Part(data.source([path]), 1 << 40, number=k) for k, path in enumerate(files[:K])])
-        task = stated(local)
-        cocoa(local, task, Settings(tol=1e-12, max_passes=1))  # compiles, and computes lengths
-        task = stated(local)
-        before = local.traffic.slowest, local.traffic.rounds
-        cocoa(local, task, settings)
-        slowest = (local.traffic.slowest - before[0]) / (local.traffic.rounds - before[1])
+        slowest = middle(local, lambda local=local: local.traffic.slowest) * max(1.0, K / (os.cpu_count() or 1))
         with local_workers(K, K) as client, DaskEngine(client, data) as engine:
-            cocoa(engine, stated(engine), Settings(tol=1e-12, max_passes=1))
-            (result,) = cocoa(engine, stated(engine), settings)
-            found.append(Timed(weights, K, slowest, result.seconds["rounds"] / ROUNDS))
+            found.append(Timed(weights, K, slowest, middle(engine, perf_counter)))
     return found
 
 
@@ -186,7 +190,7 @@ def fit(timed: Sequence[Timed], counted: Sequence[Counted]) -> Cost:
     steps = np.array([levels(one.processes) for one in timed])
     columns = np.column_stack([steps * 8.0 * np.array([one.weights for one in timed]), steps])
     network = np.array([one.network for one in timed])
-    scale = 1.0 / np.maximum(network, 1e-3)  # relative errors count
+    scale = 1.0 / np.array([one.seconds for one in timed])  # relative errors count
     (per_byte, latency), _ = nnls(columns * scale[:, None], network * scale)
     alone = [one for one in timed if one.processes == 1 and one.weights == max(t.weights for t in timed)]
     largest = dict(SIZES + TINY_SIZES)[alone[0].weights]
