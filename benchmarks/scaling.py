@@ -158,10 +158,10 @@ def count(name: str, X: Any, y: np.ndarray, parts: Sequence[int]) -> list[Counte
 def middle(engine: Engine, clock: Callable[[], float]) -> float:
     """The median of the seconds of a round, by this clock."""
     for rounds in (1, ROUNDS):  # the first one compiles, and computes lengths
-        seen: list[float] = []
+        task, seen = stated(engine), [clock()]
         told = Settings(tol=1e-12, max_passes=rounds, on_progress=lambda progress, k, seen=seen: seen.append(clock()))
-        cocoa(engine, stated(engine), told)
-    return float(np.median(np.diff(seen[:-1])))  # the last is told after the proof
+        cocoa(engine, task, told)
+    return float(np.median(np.diff(seen[: max(2, len(seen) - 1)])))  # the last is told after the proof
 
 
 def time_rounds(weights: int, rows: int, processes: Sequence[int], folder: Path) -> list[Timed]:
