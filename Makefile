@@ -38,8 +38,8 @@ test: $(VENV)/.dev
 
 # Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
 CHECKED := block_operations threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
-	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory cached pool stream certificate \
-	block_minimization transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors working_set smo irwls kernels chunking double_chunking
+	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory source_lattices cached pool stream certificate \
+	block_minimization transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
 checked: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto $(CHECKED:%=tests/test_%.py)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -48,18 +49,24 @@ class Task(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The time it took, alpha y of all examples, and the kernel values computed, where that is known."""
+    """The time it took, alpha y of all examples, b, and the kernel values computed, where that is known."""
 
     seconds: float
     signed: np.ndarray
+    intercept: float
     values: int | None = None
 
 
-def mnist(rows: int | None = None) -> Task:
-    data = dotadd.open(datasets.existing(MNIST)).load()
+def digits(path: Path, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Images of an idx file as rows of values from 0 to 1, and their labels."""
+    data = dotadd.open(datasets.existing(path)).load()
     images = np.asarray(data.batch.values)[:rows]  # type: ignore[attr-defined]
-    X = images.reshape(len(images), -1).astype(np.float32) / np.float32(255)
-    return Task(X, np.where(np.asarray(data.y)[:rows] == 0, 1, -1), 5.0, 24 / (2 * X.shape[1]), 50_000_000)
+    return images.reshape(len(images), -1).astype(np.float32) / np.float32(255), np.asarray(data.y)[:rows]
+
+
+def mnist(rows: int | None = None) -> Task:
+    X, y = digits(MNIST, rows)
+    return Task(X, np.where(y == 0, 1, -1), 5.0, 24 / (2 * X.shape[1]), 50_000_000)
 
 
 def noisy(rows: int | None = None, features: int = 100) -> Task:
@@ -80,7 +87,8 @@ def ours(task: Task, solver: Callable[[KernelProblem, KernelSettings], KernelRes
     result = solver(KernelProblem(gram, sign, np.full(len(sign), task.C)), settings)
     seconds = perf_counter() - began
     counts = result.counts
-    return Answer(seconds, result.alpha * sign, counts.get("values", counts.get("rows", 0) * len(sign)))
+    values = counts.get("values", counts.get("rows", 0) * len(sign))
+    return Answer(seconds, result.alpha * sign, result.intercept, values)
 
 
 def peer(task: Task, svc: type) -> Answer:
@@ -90,7 +98,7 @@ def peer(task: Task, svc: type) -> Answer:
     seconds = perf_counter() - began
     signed = np.zeros(len(task.y))
     signed[machine.support_] = np.asarray(machine.dual_coef_)[0]
-    return Answer(seconds, signed)
+    return Answer(seconds, signed, float(np.asarray(machine.intercept_)[0]))
 
 
 def programs() -> dict[str, Callable[[Task], Answer]]:

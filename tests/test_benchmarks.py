@@ -12,10 +12,12 @@ sys.path.insert(0, str(ROOT))
 
 import benchmarks.__main__  # noqa: E402
 from benchmarks import (  # noqa: E402
+    automata,
     choice,
     datasets,
     forms,
     images,
+    kernel_svm,
     locality,
     memory,
     parallel,
@@ -168,7 +170,7 @@ def test_the_peak_of_memory_is_seen():
 
 
 def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
-    sections = [solvers, streaming, parallel, images, forms, reading, startup, memory]
+    sections = [solvers, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
     for module in sections:
         monkeypatch.setattr(module, "report", lambda *_, name=module.__name__, **__: f"table of {name}\n")
     _, *parts = benchmarks.__main__.page(tiny=True).split("\n## ")
@@ -274,3 +276,15 @@ def test_the_benchmark_of_the_choice_tells_what_it_costs():
     assert choice.cells_of(slow, 12.0)[5:] == ["not in 12", "**0.500**", "", "dcd", "over 24.00x"]
     assert choice.cells_of(slow._replace(dcd=1.0), 12.0)[7:] == ["2.00", "dcd", "2.00x"]
     assert choice.cells_of(slow._replace(batch=np.inf), 12.0)[-1] == ""
+
+
+def test_forms_of_an_automaton_of_weights_are_measured_and_find_the_same_alpha():
+    stories = automata.reuters.load(tiny=True).subset(12)
+    phis = automata.vectors(stories.texts, stories.signs, 3)
+    found = {name: automata.measure(form(), phis) for name, form in automata.FORMS.items()}
+    for name, measured in found.items():
+        np.testing.assert_allclose(measured.alpha, found["trie"].alpha, atol=1e-8, err_msg=name)
+    fewest = found["minimal, made anew"].transitions
+    assert found["minimal, incremental"].transitions == fewest < found["trie"].transitions
+    lines = automata.report(tiny=True).splitlines()
+    assert sum(line.startswith("| ") for line in lines) == len(automata.FORMS) + 2

@@ -22,6 +22,7 @@ from dotadd.kernel_svm import (
     PolynomialKernel,
     Precomputed,
     Sigmoid,
+    degree_products,
     feature_gram,
     grams,
     named,
@@ -348,6 +349,36 @@ def test_feature_kernel_is_the_inner_product_of_the_map(number):
     assert_is(gram, expected)
     kernel = FeatureKernel(phi).resolve(batch)
     assert_is(kernel.gram(batch.slice(0, 3), batch, threads=2), expected[:3])
+
+
+def shared_letters(letters: str, n: int = 40) -> list[str]:
+    """Strings of 0 to 150 letters that agree at most positions, so k-mers are shared across the borders of words."""
+    rng = np.random.default_rng(3)
+    model = rng.integers(0, len(letters), 150)
+    rows = np.where(rng.random((n, 150)) < 0.8, model, rng.integers(0, len(letters), (n, 150)))
+    lengths = np.r_[0, 1, 63, 64, 65, 128, rng.integers(0, 151, n - 6)]
+    return ["".join(letters[k] for k in row[:length]) for row, length in zip(rows, lengths, strict=True)]
+
+
+@pytest.mark.parametrize(("name", "letters"), [("dna", "ACGT"), ("protein", "ACDEFGHIKLMNPQRSTVWY"), ("xy", "xy")])
+@pytest.mark.parametrize("weights", [None, [1.0, 0.0, 3.0, 0.0]])
+@pytest.mark.parametrize("span", [None, (60, -3)])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_weighted_degree_from_bits_is_the_definition(name, letters, weights, span, normalized):
+    strings = shared_letters(letters)
+    read = strings if span is None else [z[slice(*span)] for z in strings]
+    betas = weights or naive_features.falling_weights(4)
+    expected = np.array([[naive_features.weighted_degree_kernel(x, y, betas) for y in read] for x in read])
+    phi = WeightedDegree(4, alphabet=name, weights=weights, span=span)
+    if normalized:
+        lengths = np.sqrt(np.where(np.diag(expected) > 0.0, np.diag(expected), 1.0))
+        phi, expected = phi.normalized(), expected / np.outer(lengths, lengths)
+    batch = Strings.from_list(strings)
+    gram = FeatureKernel(phi).gram(batch, threads=2)
+    assert isinstance(gram.products, degree_products.DegreeProducts)
+    assert_is(gram, expected)
+    kernel = FeatureKernel(phi).resolve(batch)
+    assert_is(kernel.gram(batch.slice(0, 3), batch, threads=2), expected[:3])  # rows of fewer letters than the columns
 
 
 def test_feature_kernel_of_many_strings_uses_blocks_and_threads():

@@ -194,6 +194,14 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def with_section(page: Path | None, section: str) -> None:
+    """Put a section at the end of the page, unless there is one with its heading."""
+    heading = section.partition("\n")[0]
+    if page is not None and heading not in (text := page.read_text(encoding="utf-8")).splitlines():
+        with replacing(page) as temporary:
+            temporary.write_text(f"{text.rstrip()}\n\n{section}", encoding="utf-8")
+
+
 def tell(message: str) -> None:
     """How far we are, for the person who waits."""
     sys.stderr.write(f"{message} ...\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.paper import virtual_digits, virtual_faces, virtual_speed
-from dotadd.atomic import replacing
+from benchmarks.paper.coffin import with_section
 from dotadd.batch import Images
 from dotadd.report.images import draw_images
 from dotadd.transforms import parse
@@ -83,9 +83,7 @@ def main(
     parts: Sequence[str] = tuple(PARTS), *, tiny: bool = False, page: Path | None = None, pictures: Path | None = None
 ) -> None:
     """All parts, one after the other."""
-    if page is not None and "<!-- virtual_faces -->" not in (text := page.read_text(encoding="utf-8")):
-        with replacing(page) as temporary:
-            temporary.write_text(f"{text.rstrip()}\n\n{section()}", encoding="utf-8")
+    with_section(page, section())
     for part in parts:
         PARTS[part](tiny=tiny, page=page, pictures=pictures)
         print()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.rational import Rational as Rational
     from dotadd.features.shifted import WeightedDegreeShift as WeightedDegreeShift
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
     from dotadd.kernel_machine import KernelSVM as KernelSVM
     from dotadd.kernel_model import KernelModel as KernelModel
+    from dotadd.lattices import Lattices as Lattices
     from dotadd.model import Model as Model
     from dotadd.model import load as load
     from dotadd.naming import strongest_features as strongest_features
@@ -68,6 +70,7 @@ __all__, __getattr__ = lazy(
         ".features.linear": ["Linear"],
         ".features.mismatch": ["MismatchSpectrum"],
         ".features.polynomial": ["Polynomial"],
+        ".features.rational": ["Rational"],
         ".features.shifted": ["WeightedDegreeShift"],
         ".features.spectrum": ["Spectrum", "WeightedSpectrum"],
         ".features.stack": ["Stack"],
@@ -75,6 +78,7 @@ __all__, __getattr__ = lazy(
         ".features.weighted_degree": ["WeightedDegree"],
         ".kernel_machine": ["KernelSVM"],
         ".kernel_model": ["KernelModel"],
+        ".lattices": ["Lattices"],
         ".model": ["Model", "load"],
         ".naming": ["strongest_features"],
         ".poim": ["letter_chances", "oligomer_importance"],

@@ -37,6 +37,7 @@ from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
 
 OnProgress = Callable[[Progress, int, int], None]
+HINTS = {"lattices": "try Rational(ngram(1) + ngram(2)).normalized()", "images": "try LBP()"}
 
 
 class LinearSVM(Estimator):
@@ -298,10 +299,8 @@ class LinearSVM(Estimator):
         elif isinstance(batch, SparseRows | DenseRows):
             phi = Linear()
         else:
-            raise FeatureError(
-                f"{batch.kind} need a feature map: for text try NGrams((3, 5)) or BagOfWords(), "
-                "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)"
-            )
+            hint = "for text try NGrams((3, 5)) or BagOfWords(), for DNA Spectrum(8) or WeightedDegree(20).hashed(12)"
+            raise FeatureError(f"{batch.kind} need a feature map: {HINTS.get(batch.kind, hint)}")
         require_kind(phi, batch)
         phi = phi.resolve(shape)
         return phi if batch is data.batch else OnDemand(phi)

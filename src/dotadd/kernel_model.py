@@ -22,9 +22,11 @@ from dotadd.errors import DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
+from dotadd.lattices import Lattices
 from dotadd.model_file import FORMAT, Classifier, Stored, state_tensors, usable_rows
 from dotadd.sources.base import Chunk, Source
 
+LATTICES = ("state_offsets", "arc_offsets", "labels", "targets", "weights", "finals")
 COLUMNS = 1 << 12  # examples that are scored at a time where kernel values are computed
 TILE = 1 << 22  # kernel values at a time: 16 MB of float32, and twice as much for sums in float64
 
@@ -215,6 +217,8 @@ def _stored_batch(batch: Batch) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         case Strings():
             assert batch.offsets is not None
             return {"kind": batch.kind}, {"letters": batch.letters, "offsets": batch.offsets.astype(np.int64)}
+        case Lattices():
+            return {"kind": batch.kind}, {name: getattr(batch, name) for name in LATTICES}
     raise ModelError(f"a model file cannot hold {batch.kind}")
 
 
@@ -240,6 +244,8 @@ def _loaded_batch(stored: Stored) -> Batch:
             return Strings(arrays["letters"], arrays["offsets"])
         case Strings.kind:
             return Strings(arrays["letters"], width=int(about["width"]))
+        case Lattices.kind:
+            return Lattices(*(arrays[name] for name in LATTICES)).checked()
     raise ValueError(f"rows of kind {about['kind']!r}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd.batch import Batch, DenseRows, SparseRows, Strings, item_places
+from dotadd.lattices import Lattices
 
 LOOSE = 0.25  # of the bytes may belong to rows that have gone
 
@@ -20,12 +21,21 @@ class Pool:
 
     @staticmethod
     def like(batch: Batch, nbytes: int, beside: int) -> Pool:
+        if isinstance(batch, Lattices):
+            from dotadd.lattice_pool import LatticePool
+
+            return LatticePool(batch, nbytes, beside)
         fixed = isinstance(batch, DenseRows) or (isinstance(batch, Strings) and batch.width is not None)
         return FixedPool(batch, nbytes, beside) if fixed else PackedPool(batch, nbytes, beside)
 
     @staticmethod
     def again(layout: dict[str, np.ndarray], kind: type[Batch], nbytes: int, beside: int) -> tuple[Pool, np.ndarray]:
         """A pool with room for rows of this kind that lay so in another; and their places, to be filled by `write`."""
+        if kind is Lattices:
+            from dotadd.lattice_pool import LatticePool
+
+            room = LatticePool(LatticePool.empty(layout), nbytes, beside)
+            return room, room.reserve(layout)
         empty = _batch(kind, *(layout[name] for name in ("items", "values") if name in layout))
         pool = FixedPool if "spare" in layout else PackedPool
         made = pool(empty, nbytes, beside)
@@ -215,7 +225,7 @@ class PackedPool(Pool):
             return False
         lengths = np.diff(self._offsets)[places]
         for part in self._parts:
-            _slide(part, self._offsets, plain(places))
+            slide(part, self._offsets, plain(places))
         self._offsets = np.concatenate([[0], np.cumsum(lengths)])
         self._gone = np.zeros(len(places), np.bool_)
         return True
@@ -264,7 +274,7 @@ def _offsets(batch: Batch) -> np.ndarray:
 
 
 @kernel
-def _slide(items, offsets, rows):
+def slide(items, offsets, rows):
     """Move the items of these rows, which are in ascending order, to the front."""
     to = np.uint64(0)
     for j in range(len(rows)):

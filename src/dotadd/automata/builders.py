@@ -67,23 +67,42 @@ class GappyNGram(Builder):
     """T(x, z) = sum of decay^(span - n) over all places at which z, of n symbols, is a subsequence of x.
 
     The span runs from the first of the n symbols to the last, so that each symbol skipped between them costs a factor
-    of decay. Above 0, and at most 1, where nothing is lost by a gap.
+    of decay. Above 0, and at most 1, where nothing is lost by a gap. With `gaps`, at most so many are skipped in all.
     """
 
     n: int
     decay: float
+    gaps: int | None = None
 
     def __post_init__(self) -> None:
         _check_int("n", self.n, 1, MAX_LENGTH)
         decay = self.decay
         if isinstance(decay, bool) or not isinstance(decay, int | float | np.number) or not 0 < decay <= 1:
             raise AutomatonError(f"decay has to be a number above 0 and at most 1, and not {decay!r}")
+        if self.gaps is not None:
+            _check_int("gaps", self.gaps, 0, MAX_LENGTH)
 
     def __repr__(self) -> str:
-        return call_repr("gappy_ngram", self.n, float(self.decay))
+        limit = {} if self.gaps is None else {"gaps": self.gaps}
+        return call_repr("gappy_ngram", self.n, float(self.decay), **limit)
 
     def transducer(self, n_symbols: int) -> Automaton:
-        return _counting(self, self.n, float(self.decay), n_symbols)
+        if self.gaps is None:
+            return _counting(self, self.n, float(self.decay), n_symbols)
+        # state 0 before the first symbol, then (copied, skipped), and the end
+        wide, end = self.gaps + 1, (self.n - 1) * (self.gaps + 1) + 1
+        symbols = _symbols(self, n_symbols, 2 * (end + 1) * n_symbols)
+        arcs = _Arcs()
+        arcs.loop(0, symbols)
+        arcs.loop(end, symbols)
+        arcs.append(0, 1 if self.n > 1 else end, symbols, symbols)
+        for copied in range(1, self.n):
+            for skipped in range(wide):
+                state = 1 + (copied - 1) * wide + skipped
+                arcs.append(state, state + wide if copied + 1 < self.n else end, symbols, symbols)
+                if skipped < self.gaps:
+                    arcs.append(state, state + 1, symbols, EPSILON, float(self.decay))
+        return arcs.automaton(end)
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,13 +5,16 @@ A file of symbols has a line for each, its name and its number, as OpenFst write
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 
 from dotadd.atomic import replacing
+from dotadd.compressed import decompressed, reading
 from dotadd.errors import AutomatonError, DataError
 
 EPSILON_NAME = "<eps>"
+LARGEST = 2**31 - 1  # number of a symbol
 
 
 class SymbolTable:
@@ -20,6 +23,7 @@ class SymbolTable:
     def __init__(self, names: Iterable[str] = (), *, epsilon: str = EPSILON_NAME) -> None:
         self._numbers: dict[str, int] = {}
         self._names: dict[int, str] = {}
+        self._largest = 0
         self._put(epsilon, 0)
         for name in names:
             self.add(name)
@@ -43,10 +47,14 @@ class SymbolTable:
     def __repr__(self) -> str:
         return f"SymbolTable of {len(self):,} symbols"
 
+    def has(self, number: int) -> bool:
+        """Whether a symbol has this number."""
+        return number in self._names
+
     @property
     def largest(self) -> int:
         """The largest number in use."""
-        return max(self._names)
+        return self._largest
 
     def add(self, name: str) -> int:
         """The number of a symbol, a new one if it has none yet."""
@@ -71,20 +79,40 @@ class SymbolTable:
         if not name or name.split() != [name]:
             raise AutomatonError(f"a symbol has to have letters and no blanks, unlike {name!r}")
         self._numbers[name], self._names[number] = number, name
+        self._largest = max(self._largest, number)
         return number
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SymbolTable:
-        """The table of a file."""
-        with open(path, encoding="utf-8") as lines:
-            return cls.of_lines(lines, os.fspath(path))
+        """The table of a file, which may be compressed."""
+        with decompressed(os.fspath(path)) as (_, file), reading(os.fspath(path)):
+            return cls.of_lines(file.read().decode("utf-8", "replace").split("\n"), os.fspath(path))
+
+    @classmethod
+    def _empty(cls) -> SymbolTable:
+        table = SymbolTable()
+        table._numbers.clear()
+        table._names.clear()
+        return table
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[str, int]]) -> SymbolTable:
+        """The table of names and their numbers; the empty word has its usual name unless it is given another."""
+        table = cls._empty()
+        for name, number in pairs:
+            if not 0 <= number <= LARGEST:
+                raise AutomatonError(f"the symbol {name!r} has the number {number}, which is not from 0 to {LARGEST}")
+            if name in table._numbers or number in table._names:
+                raise AutomatonError(f"{name} {number}: the symbol or its number is there already")
+            table._put(name, number)
+        if 0 not in table._names:
+            table._put(EPSILON_NAME, 0)
+        return table
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], path: str | None = None) -> SymbolTable:
         """The table of lines of a name and a number."""
-        table = cls()
-        table._numbers.clear()
-        table._names.clear()
+        table = cls._empty()
         for number, line in enumerate(lines, 1):
             parts = line.split()
             if not parts:
@@ -99,11 +127,36 @@ class SymbolTable:
             raise DataError("has no symbol with the number 0, the empty word", path)
         return table
 
+    def pairs(self) -> Iterator[tuple[str, int]]:
+        """Names and numbers, in the order of the numbers, the empty word among them."""
+        return ((self._names[number], number) for number in sorted(self._names))
+
     def lines(self) -> Iterator[str]:
         """The lines of a file of symbols."""
-        return (f"{self._names[number]}\t{number}\n" for number in sorted(self._names))
+        return (f"{name}\t{number}\n" for name, number in self.pairs())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file; it appears whole or not at all."""
         with replacing(path) as temporary:
             temporary.write_text("".join(self.lines()), encoding="utf-8")
+
+
+class HashedSymbols(SymbolTable):
+    """Any word has a number, a hash of 31 bits, that depends on nothing but the word.
+
+    No table has to be passed on from training to prediction, and words may come in any order. Of the words met so far
+    the names are known. Of n words, about n^2 / 2^32 pairs share a number.
+    """
+
+    def add(self, name: str) -> int:
+        found = self._numbers.get(name)
+        if found is not None:
+            return found
+        number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") % LARGEST + 1
+        if number in self._names:  # the first word of this number keeps its name
+            self._numbers[name] = number
+            return number
+        return self._put(name, number)
+
+    def number(self, name: str) -> int:
+        return self.add(name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dotadd.distributed.partitions import Partitions
     from dotadd.sources.base import Source
 
-FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx"]
+FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx", "lattices"]
 
 
 @Parameter(name="*", group="Reading the data")
@@ -36,13 +36,20 @@ class Reading:
     """Column with the weights of the rows."""
 
     labels: str | None = None
-    """Second file of names and labels, for FASTA and for folders of images; for idx images, the idx file of labels."""
+    """Second file of names and labels, for FASTA, lattices and folders of images; for idx images, the idx file of
+    labels."""
 
     zero_based: Annotated[bool, Parameter(negative="", show_default=False)] = False
     """Indices of LIBSVM files count from 0."""
 
     size: str | None = None
     """Rows of numbers are images of this height and width, such as 24x32."""
+
+    symbols: str | None = None
+    """Words of lattices and their numbers, one of each a line; without it, words are hashed."""
+
+    semiring: Literal["log", "real"] | None = None
+    """Weights of lattices are costs (log, the default) or stand as they are (real)."""
 
     on_bad_row: Literal["error", "skip"] = "error"
     """Stop at a row that cannot be used, or leave it out and count it."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dotadd.features.mismatch import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.normalized import Normalized as Normalized
     from dotadd.features.polynomial import Polynomial as Polynomial
+    from dotadd.features.rational import Rational as Rational
     from dotadd.features.scaled import Scaled as Scaled
     from dotadd.features.shifted import WeightedDegreeShift as WeightedDegreeShift
     from dotadd.features.spectrum import Spectrum as Spectrum
@@ -44,6 +45,7 @@ __all__, __getattr__ = lazy(
         ".mismatch": ["MismatchSpectrum"],
         ".normalized": ["Normalized"],
         ".polynomial": ["Polynomial"],
+        ".rational": ["Rational"],
         ".scaled": ["Scaled"],
         ".shifted": ["WeightedDegreeShift"],
         ".spectrum": ["Spectrum", "WeightedSpectrum"],

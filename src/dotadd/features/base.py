@@ -54,7 +54,7 @@ class Shape:
             longest = int(lengths.max(initial=0))
             return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
         size = batch.values.shape[1:] if isinstance(batch, Images) else None
-        return cls(batch.kind, n_features=batch.n_features, size=size)  # type: ignore[attr-defined]
+        return cls(batch.kind, n_features=getattr(batch, "n_features", None), size=size)
 
     def joined(self, other: Shape) -> Shape:
         """The shape of both together."""

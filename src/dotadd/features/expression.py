@@ -1,17 +1,19 @@
 """The expression of a feature map as text, as in `--features` and in model files. It is read, never run.
 
 The grammar is Python's, of which this much is understood: calls of known maps with literal arguments, `.hashed(bits)`,
-`.indexed(form)` and `.normalized()`, `+` between maps, `*` between a number and a map, and brackets. For every map,
-`parse(repr(phi)) == phi`.
+`.indexed(form)` and `.normalized()`, `+` between maps, `*` between a number and a map, and brackets; inside of
+`Rational(...)`, transducers in the place of maps. For every map, `parse(repr(phi)) == phi`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
-from dotadd.errors import FeatureError
+from dotadd.automata.builders import Builder
+from dotadd.automata.expression import KNOWN as TRANSDUCERS
+from dotadd.errors import AutomatonError, FeatureError
 from dotadd.expression import Reader, is_number
 from dotadd.features.base import FeatureMap
 from dotadd.features.gappy import GappySpectrum
@@ -20,6 +22,7 @@ from dotadd.features.lbp import LBP
 from dotadd.features.linear import Linear
 from dotadd.features.mismatch import MismatchSpectrum
 from dotadd.features.polynomial import Polynomial
+from dotadd.features.rational import Rational
 from dotadd.features.shifted import WeightedDegreeShift
 from dotadd.features.spectrum import Spectrum, WeightedSpectrum
 from dotadd.features.text import BagOfWords, NGrams, WordNGrams
@@ -41,6 +44,7 @@ KNOWN: dict[str, type[FeatureMap]] = {
         BagOfWords,
         WordNGrams,
         LBP,
+        Rational,
     )
 }
 METHODS = ("hashed", "indexed", "normalized")
@@ -60,15 +64,30 @@ class FeatureReader(Reader):
     operators = (ast.Add, ast.Mult)
     methods, methods_text = METHODS, METHODS_TEXT
     error_class = FeatureError
+    transducers: ClassVar[Mapping[str, Callable[..., Builder]]] = TRANSDUCERS
+
+    def value(self, node: ast.AST) -> Any:
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in self.transducers:
+                return self.called(node, name, self.transducers[name])
+        return super().value(node)
+
+    def called(self, node: ast.Call, name: str, make: Callable[..., Any]) -> Any:
+        try:
+            return super().called(node, name, make)
+        except AutomatonError as error:
+            raise self.error(node, f"{name}: {error}") from None
 
     def combined(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
         maps = [isinstance(side, FeatureMap) for side in (left, right)]
+        if any(isinstance(side, Builder) for side in (left, right)):
+            maps = [isinstance(side, Builder) for side in (left, right)]
         numbers = [is_number(side) for side in (left, right)]
         try:
             if isinstance(operator, ast.Add) and all(maps):
                 return left + right
             if isinstance(operator, ast.Mult) and any(numbers) and any(maps) | all(numbers):
                 return left * right
-        except FeatureError as error:
+        except (FeatureError, AutomatonError) as error:
             raise self.error(node, str(error)) from None
         raise self.error(node, "maps are added to maps, and multiplied with numbers")

@@ -71,7 +71,7 @@ class Indexed(FeatureMap):
             # as many as there are already: merging them into a sorted array then costs no more than sorting them
             step = min(max(FEWEST_IDS, index.size), MOST_IDS)
             stop = max(first + 1, int(np.searchsorted(room, used + step, side="right")))
-            index.insert(_ids(phi, batch.slice(first, stop), np.arange(stop - first))[0])
+            index.insert(_ids(phi, batch, np.arange(first, stop))[0])
             first, used = stop, int(room[stop - 1])
         return Indexed(phi, self.form, index)
 

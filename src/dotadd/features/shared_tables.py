@@ -18,6 +18,9 @@ FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
 def dot(letters, starts, ends, codes, size, values, offsets, w, out):
     """out[j] += <w, phi(letters[starts[j]:ends[j]])>."""
     orders = len(values) - 1
+    if not values[:orders].any():
+        _dot_of_longest(letters, starts, ends, codes, size, orders, values[orders], w[offsets[orders] :], out)
+        return
     folded, fold_size = 0, 1
     while folded < orders and fold_size * size <= min(FOLD, len(starts)):
         folded, fold_size = folded + 1, fold_size * size
@@ -37,6 +40,28 @@ def dot(letters, starts, ends, codes, size, values, offsets, w, out):
             for k in range(done + 1, room + 1):
                 total += values[k] * np.float64(w[offsets[k] + _tail(code, power, mask, k)])
         out[j] += total
+
+
+@inner
+def _dot_of_longest(letters, starts, ends, codes, size, order, value, w, out):
+    """The same where one order has features: a look-up a letter, and no remainders."""
+    first = np.uint64(size) ** np.uint64(order - 1)  # what the first letter of a k-mer counts
+    for j in range(len(starts)):
+        total = 0.0
+        code, room = np.uint64(0), 0
+        for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
+            letter = codes[letters[i]]
+            if letter == np.uint16(FOREIGN):
+                code, room = np.uint64(0), 0
+                continue
+            if room == order:
+                code -= np.uint64(codes[letters[i - np.uint64(order)]]) * first
+            else:
+                room += 1
+            code = code * np.uint64(size) + np.uint64(letter)
+            if room == order:
+                total += np.float64(w[code])
+        out[j] += value * total
 
 
 @kernel

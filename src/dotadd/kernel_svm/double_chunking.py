@@ -54,25 +54,27 @@ def double_chunking(
     *,
     large: int | None = None,
     small: int | None = None,
+    newcomers: float = NEWCOMERS,
 ) -> KernelResult:
     """The optimum, to a violation of settings.tol.
 
     large: the size of all large chunks, in place of one that adapts; never more than settings.memory has room for
     small: the size of small chunks that are solved by IRWLS, as in the paper; without it SMO solves the large chunk
+    newcomers: the share of a large chunk that is for violators, above 0 and below 1
     """
-    solver = _Solver(Run(problem, settings, alpha), large, small)
+    solver = _Solver(Run(problem, settings, alpha), large, small, newcomers)
     reason = solver.run.until_the_end(solver.solve)
     return solver.result(reason)
 
 
 class _Solver:
-    def __init__(self, run: Run, large: int | None, small: int | None) -> None:
+    def __init__(self, run: Run, large: int | None, small: int | None, newcomers: float) -> None:
         n = len(run.alpha)
         self.run = run
         self.most = max(2, min(n, math.isqrt(run.settings.memory // 4)))
         self.large = large if large is None else max(2, min(large, self.most))
         self.size = self.large or min(FIRST, self.most)
-        self.small = small
+        self.small, self.newcomers = small, newcomers
         self.rng = np.random.default_rng(run.settings.seed)
         self.shuffled = self.rng.permutation(n)
         self.outputs = Outputs(run.gram, run.alpha * run.sign)
@@ -125,7 +127,7 @@ class _Solver:
         run, outputs, chunk = self.run, self.outputs, self.chunk
         with run.timed("select"):
             rows = outputs.fresh()
-            newcomers = int(NEWCOMERS * self.size)
+            newcomers = int(self.newcomers * self.size)
             rows = rows[next_chunk(outputs.f[rows], *run.of(rows), self.size, newcomers, self.rng)]
         with run.timed("matrix"):
             chunk.become(rows)
@@ -173,8 +175,8 @@ class _Solver:
         """
         run, outputs = self.run, self.outputs
         free = int(np.count_nonzero((run.alpha > 0.0) & (run.alpha < run.cost)))
-        least = max(FIRST, free / (1.0 - NEWCOMERS))
-        enough = NEWCOMERS * self._within(max(least, GROWTH * self.size))
+        least = max(FIRST, free / (1.0 - self.newcomers))
+        enough = self.newcomers * self._within(max(least, GROWTH * self.size))
         with run.timed("look"):
             order = self._suspects(limits)
             step = max(PIECE // 8, min(PIECE, PIECE_VALUES // max(1, int(np.count_nonzero(outputs.signed)))))
@@ -189,7 +191,7 @@ class _Solver:
                 if here < RARE * found:
                     break
         self.abound = found >= enough
-        self.size = self._within(max(least, min(found, enough) / NEWCOMERS))
+        self.size = self._within(max(least, min(found, enough) / self.newcomers))
         return len(run.alpha) - len(order) + looked
 
     def _suspects(self, limits: Limits) -> np.ndarray:

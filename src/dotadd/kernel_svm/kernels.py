@@ -284,13 +284,15 @@ class FeatureKernel(Kernel):
 
     def _gram(self, a: Any, b: Any, threads: int) -> Gram:
         from dotadd.expand import Expansion
+        from dotadd.kernel_svm.degree_products import degree_products
         from dotadd.kernel_svm.feature_gram import FeatureGram
 
         for batch in (a, b):
             if batch is not None and (bad := self.phi.check(batch)) is not None:
                 raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
         rows = Expansion(self.phi, a, threads=threads)
-        return FeatureGram(rows, rows if b is None else Expansion(self.phi, b, threads=threads))
+        columns = rows if b is None else Expansion(self.phi, b, threads=threads)
+        return FeatureGram(rows, columns, degree_products(self.phi, a, b, threads))
 
     def __repr__(self) -> str:
         return call_repr("FeatureKernel", self.phi)

@@ -20,7 +20,7 @@ from dotadd.solvers.problem import Intercept, Problem, aligned_zeros
 from dotadd.streamed import Streamed
 
 PIECES = 10  # that the memory would hold: some are being read, decoded and worked on while the rest is kept
-LARGEST, SMALLEST = 8 << 20, 1 << 18  # bytes of a piece: more are not read faster, fewer are not worth a turn
+LARGEST, SMALLEST = 8 << 20, 1 << 20  # bytes of a piece: more are not read faster, fewer are not worth a walk over w
 
 
 def piece_bytes(memory: int) -> int:

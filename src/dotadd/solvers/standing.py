@@ -101,11 +101,18 @@ class Standing:
 
     def gap(self, k: int, left: int) -> float:
         """The estimate of the gap, when so many rows in memory are still to be visited in this round."""
-        arrived, before = self.arrived[k], self.before[k]
-        passing = sum(arrived) + sum(before[len(arrived) :])
+        return self.passing(k) + self.kept(k, left)
+
+    def passing(self, k: int) -> float:
+        """The share of the rows that pass by, as far as they were seen."""
+        arrived = self.arrived[k]
+        return sum(arrived) + sum(self.before[k][len(arrived) :])
+
+    def kept(self, k: int, left: int) -> float:
+        """The share of the rows in memory, of which so many are still to be visited in this round."""
         if not self.round_rows:
-            return passing + self.new_gap[k] + self.last_gap[k]
-        return passing + self.new_gap[k] + self.round_gap[k] + left / self.round_rows * self.last_gap[k]
+            return self.new_gap[k] + self.last_gap[k]
+        return self.new_gap[k] + self.round_gap[k] + left / self.round_rows * self.last_gap[k]
 
     @property
     def calls_for_proof(self) -> bool:

@@ -49,6 +49,7 @@ from dotadd.solvers.store import Store
 IN_FLIGHT = 3  # pieces that are being read, decoded and worked on beside the examples that are kept
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
 PATIENCE = 10  # visits for each row that has arrived, at most
+ENOUGH = 0.25  # of the gap that is asked for: examples in memory whose share is smaller are left as they are
 SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked whether to go on
 TELL_EVERY = 0.2  # seconds
 PAUSE = 0.02  # seconds that the reader is waited for before visits go on that gain less than the next piece would
@@ -127,9 +128,9 @@ class _Trainer:
                 before = self._duals()
                 with self._timed("arrive"):
                     self._arrive(piece)
+                self.at.position = piece.first_row + len(piece)
                 with self._timed("sweep"):
                     self._sweep(pieces, len(piece), self._duals() - before)
-                self.at.position = piece.first_row + len(piece)
                 self._tell()
                 checkpoint = self.settings.checkpoint
                 if checkpoint is not None and checkpoint.due:
@@ -173,15 +174,21 @@ class _Trainer:
 
         It pays while a visit raises the duals by more than visits and arriving rows have on average since the piece of
         so many rows came, which has `gained` so much: an animal leaves a bush when it finds less there than elsewhere.
+        Nor does it pay when the examples in memory are as good as solved, and only others can close the gap.
         """
         store, spent, most = self.store, ARRIVAL[self.flow.phi.bulk] * rows, PATIENCE * rows
-        while len(store.order) or store.present.any():
+        while (len(store.order) or store.present.any()) and self._unsettled():
             before = self._duals()
             visits = max(1, self._visit_some(max(SLICE, rows // 2)))
             gain = self._duals() - before
             gained, spent, most = gained + gain, spent + visits, most - visits
             if (most <= 0 or gain / visits < gained / spent) and pieces.wait(PAUSE if gain > 0.0 else TELL_EVERY):
                 return
+
+    def _unsettled(self) -> bool:
+        """Whether the examples in memory have more than a small part of the gap that is asked for, in any problem."""
+        at, left = self.at, len(self.store.order)
+        return any(at.kept(k, left) > ENOUGH * at.target * self._dual(k) for k in range(self.flow.problems))
 
     def _visit_some(self, most: int) -> int:
         """Visit the next examples of a round over the memory; returns how many."""
@@ -198,7 +205,10 @@ class _Trainer:
         return len(some)
 
     def _duals(self) -> float:
-        return sum(descent.dual_objective(numbers, self.flow.intercept) for numbers in self.numbers)
+        return sum(self._dual(k) for k in range(self.flow.problems))
+
+    def _dual(self, k: int) -> float:
+        return descent.dual_objective(self.numbers[k], self.flow.intercept)
 
     def _visit(
         self,
@@ -238,7 +248,7 @@ class _Trainer:
     def _progress(self, k: int, read: float) -> Progress:
         """Where problem k stands; nothing is known of its gap before the first pass has ended."""
         numbers, intercept = self.numbers[k], self.flow.intercept
-        dual = descent.dual_objective(numbers, intercept)
+        dual = self._dual(k)
         gap = self.at.gap(k, len(self.store.order)) - descent.multiplier_term(numbers, intercept)
         gap = abs(gap) if self.at.passes else np.nan
         relative = gap / (dual + gap) if dual + gap != 0.0 else 0.0

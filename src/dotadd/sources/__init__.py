@@ -27,6 +27,7 @@ _OPTIONS = {
     "npz": {"column", "label", "weight"},
     "idx": {"labels"},
     "folder": {"labels"},
+    "lattices": {"column", "label", "weight", "labels", "symbols", "semiring"},
 }
 
 
@@ -43,6 +44,8 @@ def open(
     zero_based: bool | None = None,
     dtype: type | None = None,
     size: str | tuple[int, int] | None = None,
+    symbols: str | os.PathLike[str] | None = None,
+    semiring: str | None = None,
     on_bad_row: str = "error",
 ) -> Source:
     """A source of examples: files, folders of images, arrays, sparse matrices, lists of strings, data frames, Arrow
@@ -56,19 +59,22 @@ def open(
         file that exists; a list of `pathlib.Path` is always read as files. A folder is read as gray images of one
         size (PNG and JPEG, needs pillow), whose labels are the names of its subfolders.
     y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
-    format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz" or "idx", where neither the name
-        of the file nor its beginning tells.
+    format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx" or "lattices", where
+        neither the name of the file nor its beginning tells.
     label : the column of the label; for FASTA the field of the header, for .npz the array. Files use a column called
         "label" by default, .npz an array called "label", "labels", "y" or "target" that is as long as the examples.
     column : the column of the text, the sequence or the vector. By default all numeric columns but the label and the
         weight are features, or else the only column of text. CSV without a header: the columns' numbers, from 0. Of
         .npz, the only array of 2 or 3 dimensions is read, or else the only one of text.
     weight : the column, or array, of the weights.
-    labels : a second file. For FASTA and for folders of images, one of names and labels; for idx images, the idx file
-        of the labels, by default the one beside them (train-labels-idx1-ubyte for train-images-idx3-ubyte).
+    labels : a second file. For FASTA, lattices and folders of images, one of names and labels; for idx images, the idx
+        file of the labels, by default the one beside them (train-labels-idx1-ubyte for train-images-idx3-ubyte).
     zero_based : for LIBSVM text, whether indices start at 0.
     dtype : numbers read from text become float32 unless this says float64.
     size : rows of numbers are images of this height and width, such as (24, 32) or "24x32".
+    symbols : for lattices, a file of words and their numbers; a word that it does not have is an error. Without it, the
+        number of a word is a hash of it.
+    semiring : for lattices, "log" if their weights are costs (the default), and "real" if they are weights.
     on_bad_row : "error", or "skip" to leave out rows that cannot be read; `skipped` counts them.
     """
     if on_bad_row not in ("error", "skip"):
@@ -82,6 +88,8 @@ def open(
         "labels": None if labels is None else os.fspath(labels),
         "zero_based": zero_based,
         "dtype": None if dtype is None else np.dtype(dtype).type,
+        "symbols": None if symbols is None else os.fspath(symbols),
+        "semiring": semiring,
     }
     options = {name: value for name, value in given.items() if value is not None}
     from dotadd.sources.memory import beside
@@ -140,8 +148,9 @@ def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any
 
 
 def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:
+    from dotadd.compressed import reading
     from dotadd.sources.formats import FORMATS, format_of
-    from dotadd.sources.text import first_lines, reading
+    from dotadd.sources.text import first_lines
 
     with reading(path):
         if os.path.isdir(path) and format is not None:
@@ -181,6 +190,10 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
         from dotadd.sources.idx import IdxFile
 
         return IdxFile(path, **common)
+    if name == "lattices":
+        from dotadd.sources.lattices import LatticeFile
+
+        return LatticeFile(path, **common)
     if name == "npy":
         from dotadd.sources.npy import NpyFile, mapped
 

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from dotadd.compressed import decompressed, reading
 from dotadd.errors import DataError
-from dotadd.sources.text import decompressed, reading
 
 _PARENT = re.compile(rb"(?:^|;)\s*Parent=([^;]+)")
 _TRANSCRIPT_ID = re.compile(rb'(?:^|;)\s*transcript_id\s+"?([^";]+)')

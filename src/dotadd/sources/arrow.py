@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dotadd import memory
 from dotadd.batch import DenseRows, SparseRows
+from dotadd.compressed import reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CHUNK_BYTES, Chunk
 from dotadd.sources.files import FileSource
@@ -23,7 +24,6 @@ from dotadd.sources.layout import Layout
 from dotadd.sources.slices import CUT_OFF, Block, Slices, blocks, next_block
 from dotadd.sources.sound import with_distinct
 from dotadd.sources.table import COLUMNS, LINES, chunk_of, labels_beside, layout_of, numbers, unpacked
-from dotadd.sources.text import reading
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dotadd.batch import Images
+from dotadd.compressed import reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import Labels, label_table
-from dotadd.sources.text import reading
 
 EXTENSIONS = (".png", ".jpg", ".jpeg")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dotadd.automata.files import MANY
+from dotadd.automata.files import format_of as automata_format
 from dotadd.errors import DataError
 from dotadd.sources.idx import has_magic
 from dotadd.sources.text import first_lines
 
-FORMATS = ("libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx")
+FORMATS = ("libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx", "lattices")
 
 _EXTENSIONS = {
     ".svm": "libsvm", ".libsvm": "libsvm", ".svmlight": "libsvm",
@@ -19,6 +21,7 @@ _EXTENSIONS = {
     ".arrow": "arrow", ".arrows": "arrow", ".ipc": "arrow", ".feather": "arrow",
     ".parquet": "parquet", ".pq": "parquet",
     ".npy": "npy", ".npz": "npz",
+    ".ark": "lattices", ".lat": "lattices", ".sausage": "lattices", ".mesh": "lattices", ".wcn": "lattices",
 }  # fmt: skip
 
 _MAGIC = {
@@ -29,6 +32,7 @@ _MAGIC = {
     b"PK\x03\x04": "npz",
 }
 _LIBSVM_LINE = re.compile(rb"[-+]?[\d.][-+\d.eE,]*(\s+\d+:\S+)*\s*(#.*)?")
+_LATTICE_CELL = re.compile(rb"[\"\t,;]\[\(('|\"\"?)")  # where a cell begins with a list of nodes
 _COMPRESSED = {".gz", ".bz2", ".xz"}
 _IDX = re.compile(r".*([-._]idx[1-9]([-._](u?byte|short|int|float|double))?|\.idx)", re.IGNORECASE)
 _IMAGES = (".png", ".jpg", ".jpeg")
@@ -40,7 +44,8 @@ def format_of(path: str) -> str:
     while suffixes and suffixes[-1] in _COMPRESSED:
         stem = stem[: -len(suffixes.pop())]
     if suffixes and suffixes[-1] in _EXTENSIONS:
-        return _EXTENSIONS[suffixes[-1]]
+        name = _EXTENSIONS[suffixes[-1]]
+        return "lattices" if name in ("csv", "tsv") and _LATTICE_CELL.search(first_lines(path)) else name
     if suffixes and suffixes[-1] in _IMAGES:
         raise DataError("is a single image; give the folder that it lies in", path)
     if _IDX.fullmatch(stem):
@@ -53,7 +58,7 @@ def format_of(path: str) -> str:
         return "idx"
     if not beginning.strip():
         raise DataError("has no examples", path)
-    found = _by_line(beginning)
+    found = "lattices" if automata_format(beginning) in MANY else _by_line(beginning)
     if found is None:
         raise DataError(f"has no known format; say which it is with format= (one of {', '.join(FORMATS)})", path)
     return found

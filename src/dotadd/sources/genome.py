@@ -14,9 +14,9 @@ from typing import IO
 import numpy as np
 
 from dotadd._jit import kernel, plain
+from dotadd.compressed import decompressed, reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.growing import Growing
-from dotadd.sources.text import decompressed, reading
 
 BUFFER = 4 << 20  # small enough for Ctrl-C while xz decompresses it
 NO_HEADER = "expected a header that begins with '>'; is this a FASTA file?"

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dotadd.batch import Batch
+from dotadd.compressed import reading
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
-from dotadd.sources.text import reading
 
 ENDS = 1 << 16  # bytes that are looked at where a file begins and where it ends
 WHOLE, PIECES = 1 << 24, 256  # larger arrays are looked at in so many pieces

@@ -13,13 +13,13 @@ from typing import IO
 
 import numpy as np
 
+from dotadd.compressed import COMPRESSED, decompressed, reading
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import attach_array
 from dotadd.sources.memory import batch_from_numpy
 from dotadd.sources.npy import Rows
-from dotadd.sources.text import COMPRESSED, decompressed, reading
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 SUFFIXES = ("", ".gz", ".bz2", ".xz")

@@ -28,7 +28,7 @@ class Labels:
         """
         y, found = self.parse(words)
         found |= complaints or {}
-        return _without(source, dataclasses.replace(chunk, y=y), found)
+        return without(source, dataclasses.replace(chunk, y=y), found)
 
     def parse(self, words: Sequence[str]) -> tuple[np.ndarray, dict[int, str]]:
         """The labels, and a complaint for each row that has none that can be used."""
@@ -56,7 +56,7 @@ def attach_array(source: Source, chunk: Chunk, values: np.ndarray) -> Chunk:
         y = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
         missing = ~np.isfinite(y)
     found = {row: _complaint("") for row in np.flatnonzero(missing).tolist()}
-    return _without(source, dataclasses.replace(chunk, y=y), found)
+    return without(source, dataclasses.replace(chunk, y=y), found)
 
 
 def label_table(path: str, split: Callable[[str], list[str]]) -> dict[str, str]:
@@ -74,7 +74,7 @@ def label_table(path: str, split: Callable[[str], list[str]]) -> dict[str, str]:
     return table
 
 
-def _without(source: Source, chunk: Chunk, found: dict[int, str]) -> Chunk:
+def without(source: Source, chunk: Chunk, found: dict[int, str]) -> Chunk:
     """The chunk without the rows that there are complaints about."""
     if not found:
         return chunk

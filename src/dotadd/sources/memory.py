@@ -137,12 +137,18 @@ def batch_from_numpy(array: np.ndarray) -> Batch:
 
 
 def batch_from_list(items: list[Any]) -> Batch:
-    """Strings, or lists of numbers of one length."""
+    """Strings, automata, or lists of numbers of one length."""
     if all(isinstance(item, str | bytes) for item in items):
         try:
             return Strings.from_list(items)
         except UnicodeEncodeError as error:
             raise DataError(f"a string cannot be written as UTF-8: {error.reason}") from None
+    from dotadd.automata.automaton import Automaton
+
+    if all(isinstance(item, Automaton) for item in items):
+        from dotadd.lattices import Lattices
+
+        return Lattices.from_automata(items)
     if any(isinstance(item, str | bytes) or item is None for item in items):
         row = next(row for row, item in enumerate(items) if not isinstance(item, str | bytes))
         raise DataError(f"row {row} is not a string like the others, but {type(items[row]).__name__}")

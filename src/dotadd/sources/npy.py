@@ -9,11 +9,11 @@ from typing import IO, ClassVar
 
 import numpy as np
 
+from dotadd.compressed import reading
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.memory import batch_from_numpy
-from dotadd.sources.text import reading
 from dotadd.sources.values import GRAY, float_type
 
 PART = 1 << 20  # bytes asked of a stream at once; a decompressor then works in the cache

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from dotadd import memory
+from dotadd.compressed import reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
@@ -24,7 +25,6 @@ from dotadd.sources.labels import attach_array
 from dotadd.sources.memory import batch_from_numpy
 from dotadd.sources.npy import Rows
 from dotadd.sources.slices import CUT_OFF
-from dotadd.sources.text import reading
 
 LABELS, WEIGHTS = ("label", "labels", "y", "target"), ("weight", "weights", "sample_weight")  # taken if they fit
 LARGEST = 256 << 20  # bytes of an array in Fortran order, which can only be loaded as a whole

@@ -9,6 +9,7 @@ import numpy as np
 
 from dotadd.batch import Batch, DenseRows, Images, SparseRows, from_arrow
 from dotadd.errors import DataError
+from dotadd.lattices import is_lattices, lattices_from_arrow
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.layout import Layout, choose
 from dotadd.sources.values import float_type, float_values, pixel_values
@@ -137,7 +138,10 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
     if layout.dense:
         return DenseRows(side_by_side([numbers(table.column(name)) for name in layout.features]))
     (name,) = layout.features
-    metadata = table.schema.field(name).metadata or {}
+    field = table.schema.field(name)
+    metadata = field.metadata or {}
+    if is_lattices(field.type):
+        return lattices_from_arrow(table.column(name))
     batch = from_arrow(table.column(name), n_features=n_features)
     if PACKED in metadata:
         from dotadd.sources.dna import unpack

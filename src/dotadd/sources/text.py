@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from dotadd.errors import DataError
-
-COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+from dotadd.compressed import decompressed, reading
 
 
 class Piece(NamedTuple):
@@ -31,37 +24,6 @@ class Piece(NamedTuple):
     @property
     def letters(self) -> np.ndarray:
         return np.frombuffer(self.buffer, np.uint8, self.stop)
-
-
-@contextmanager
-def decompressed(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The file as it lies on disk, whose position tells how far reading has come, and its bytes: decompressed if it is
-    gzip, bzip2 or xz (seen by its first bytes, whatever its name)."""
-    with ExitStack() as stack:
-        with reading(path):
-            raw = stack.enter_context(open(path, "rb"))
-            magic = raw.read(6)
-            raw.seek(0)
-            opener = next((opener for start, opener in COMPRESSED.items() if magic.startswith(start)), None)
-            file = raw if opener is None else stack.enter_context(opener(raw, "rb"))  # type: ignore[operator]
-        yield raw, file
-
-
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Turn what can go wrong with a file into one clear line."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError("no such file", path) from None
-    except IsADirectoryError:
-        raise DataError("is a folder; give the files in it, for example by a pattern like folder/*.csv", path) from None
-    except PermissionError:
-        raise DataError("may not be read (permission denied)", path) from None
-    except EOFError:
-        raise DataError("the compressed file ends too early; it was cut off, copy it again", path) from None
-    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, OSError) as error:
-        raise DataError(f"cannot be read: {error}", path) from None
 
 
 def after_last_line(text: bytearray, stop: int) -> int:

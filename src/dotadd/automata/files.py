@@ -1,0 +1,246 @@
+"""Files of automata: one front for all formats. What is read is told by its contents, what is written by its name.
+
+Files may be compressed (.gz, .bz2, .xz). Weights of OpenFst's and Kaldi's files are costs, and weights here are
+exp(-cost); with semiring="real", text has the weights themselves. Confusion networks have probabilities either way.
+
+    binary    OpenFst's binary files, `vector` and `const`                         .fst
+    text      OpenFst's text                                                       .txt
+    kaldi     Kaldi's text archives of lattices, many automata by name             .ark .lat
+    sausage, mesh, wcn    confusion networks of Kaldi, of SRILM, and word:place:probability
+    dot       a drawing for graphviz, which cannot be read again                   .dot .gv
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+
+from dotadd.automata import confusion, kaldi, openfst_binary, openfst_text
+from dotadd.automata.automaton import Automaton
+from dotadd.automata.draft import SEMIRINGS, Draft, Numbering, Options
+from dotadd.automata.drawing import dot_lines
+from dotadd.automata.symbols import SymbolTable
+from dotadd.compressed import decompressed, reading, writing
+from dotadd.errors import AutomatonError, DataError
+
+FORMATS = ("binary", "text", "kaldi", *confusion.DIALECTS)
+MANY = FORMATS[2:]  # those that hold many automata by name
+_ENDINGS = {
+    ".fst": "binary", ".txt": "text", ".ark": "kaldi", ".lat": "kaldi", ".sausage": "sausage", ".mesh": "mesh",
+    ".wcn": "wcn", ".dot": "dot", ".gv": "dot",
+}  # fmt: skip
+_BEGINNING = 1 << 16
+_ARC = re.compile(rb"\d+\s+\d+\s+\S+(\s+\S+){0,2}")
+_END = re.compile(rb"\d+(\s+\S+)?")
+_SURE_END = re.compile(rb"\d+\s+([-+]?\d*\.\d*([eE][-+]?\d+)?|[-+]?\d+[eE][-+]?\d+|Infinity|inf)")
+_WCN = re.compile(rb"\S+:\d+:[-+\d.eE]+(\s+\S+:\d+:[-+\d.eE]+)*")
+
+AnyPath = str | os.PathLike[str]
+Symbols = SymbolTable | AnyPath | None
+
+
+def read(
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    symbols: Symbols = None,
+    semiring: str = "log",
+    acceptor: bool | None = None,
+) -> Automaton:
+    """The automaton of a file that has one.
+
+    symbols: the table that labels are named by, or its file. A label that it does not have is an error. Without it,
+        labels that are not all numbers make up a table of their own. Binary files may bring theirs.
+    semiring, acceptor: see `draft.Options`.
+    """
+    found = read_many(path, format=format, symbols=symbols, semiring=semiring, acceptor=acceptor)
+    several = list(islice(found, 2))
+    if len(several) != 1:
+        raise DataError(
+            f"has {'no' if not several else 'more than one'} automaton; read_many reads any number", str(path)
+        )
+    return several[0][1]
+
+
+def read_many(
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    symbols: Symbols = None,
+    semiring: str = "log",
+    acceptor: bool | None = None,
+    acoustic_scale: float = 1.0,
+    normalize: bool = False,
+) -> Iterator[tuple[str, Automaton]]:
+    """The automata of a file one after the other, each with its name; see `read` and `draft.Options`."""
+    options = Options(semiring, acceptor, acoustic_scale, normalize)
+    where = os.fspath(path)
+    table = symbols if symbols is None or isinstance(symbols, SymbolTable) else SymbolTable.read(symbols)
+    with decompressed(where) as (_, file):
+        with reading(where):
+            beginning = file.read(_BEGINNING)
+        kind = format or format_of(beginning)
+        if kind not in FORMATS:
+            known = f"say which it is with format= (one of {', '.join(FORMATS)})"
+            raise DataError(f"has no format of automata that is known; {known}", where)
+        if kind == "binary":
+            with reading(where):
+                automaton = openfst_binary.parse(beginning + file.read(), where)
+            yield _stem(where), _with_table(automaton, table, where)
+            return
+        numbering = Numbering(table)
+        for record in records(_lines(beginning, file, where), kind):
+            draft = draft_of(record, where, kind, options, table)
+            yield draft.name or _stem(where), draft.automaton(numbering, options.normalize)
+
+
+def records(lines: Iterable[openfst_text.Line], format: str) -> Iterator[list[openfst_text.Line]]:
+    """The numbered lines of each automaton."""
+    if format == "text":
+        yield list(lines)
+    elif format == "kaldi":
+        yield from kaldi.blocks(lines)
+    else:
+        yield from confusion.records(lines, format)
+
+
+def draft_of(
+    record: list[openfst_text.Line], path: str, format: str, options: Options, table: SymbolTable | None
+) -> Draft:
+    """The automaton of its lines, before its labels have numbers."""
+    if format == "text":
+        return openfst_text.draft_of(record, path, options, table)
+    if format == "kaldi":
+        return kaldi.block_draft(record, path, options, table)
+    return confusion.draft_of(record, path, format)
+
+
+def write(
+    automaton: Automaton,
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    semiring: str = "log",
+    arc_type: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Write a file, which appears whole or not at all. `arc_type` is that of a binary file: log64 unless it is given,
+    for the real semiring real64."""
+    write_many([(name or _stem(os.fspath(path)), automaton)], path, format=format, semiring=semiring, arc_type=arc_type)
+
+
+def write_many(
+    automata: Iterable[tuple[str, Automaton]],
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    semiring: str = "log",
+    arc_type: str | None = None,
+) -> None:
+    """Write automata with their names. Formats that hold one take no more."""
+    kind = format or _ENDINGS.get(_suffix(os.fspath(path)))
+    if kind not in (*FORMATS, "dot"):
+        raise AutomatonError(f"{path}: say with format= how to write it (one of {', '.join(FORMATS)}, dot)")
+    if semiring not in SEMIRINGS:
+        raise AutomatonError(f"semiring has to be 'log' or 'real', and not {semiring!r}")
+    if kind not in MANY:
+        automata = list(automata)
+        if len(automata) != 1:
+            raise AutomatonError(f"{path}: {kind} files hold one automaton, and not {len(automata)}")
+    with writing(path) as file:
+        for name, automaton in automata:
+            if kind == "binary":
+                file.write(openfst_binary.data_of(automaton, arc_type or ("real64" if semiring == "real" else "log64")))
+                continue
+            for line in _written(kind, name, automaton, semiring):
+                file.write(line.encode())
+
+
+def _written(kind: str, name: str, automaton: Automaton, semiring: str) -> Iterator[str]:
+    if kind == "text":
+        return openfst_text.lines_of(automaton, semiring)
+    if kind == "kaldi":
+        return kaldi.block_text(name, automaton, semiring)
+    if kind == "dot":
+        return dot_lines(automaton, name)
+    return confusion.text_of(name, automaton, kind)
+
+
+def format_of(beginning: bytes) -> str | None:
+    """The format of a file that begins so, None if it is none of ours."""
+    if openfst_binary.is_binary(beginning):
+        return "binary"
+    lines = [line.strip() for line in beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    if len(beginning) >= _BEGINNING and len(lines) > 1:
+        lines.pop()  # it may have been cut
+    while lines and not lines[0]:
+        lines.pop(0)
+    if not lines:
+        return None
+    first = lines[0]
+    if first.startswith(b"numaligns ") or (first.startswith(b"name ") and b"\nnumaligns " in beginning):
+        return "mesh"
+    if re.search(rb"\s\[ (\S+ [-+\d.eE]+ )+\]$", first):
+        return "sausage"
+    if first.count(b"<=>") == 2 or _WCN.fullmatch(first.rpartition(b"\t")[2]):
+        return "wcn"
+    block = lines[: lines.index(b"")] if b"" in lines else lines
+    if all(_ARC.fullmatch(line) or _END.fullmatch(line) for line in block[1:6]):
+        alone = _END.fullmatch(first) and not any(map(_ARC.fullmatch, block))
+        if (
+            alone or _ARC.fullmatch(first) or _SURE_END.fullmatch(first)
+        ):  # else the name of what follows may be a number
+            return "text"
+        if any(map(_ARC.fullmatch, block[1:6])) or (len(block) == 2 and _END.fullmatch(block[1])):
+            return "kaldi"
+    return None
+
+
+def _lines(beginning: bytes, file: Iterable[bytes], path: str) -> Iterator[tuple[int, str]]:
+    """All lines, numbered."""
+    head = beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    with reading(path):
+        rest = iter(file)
+        joined = head.pop() + next(rest, b"")
+        for number, line in enumerate(chain(head, (joined,), rest), 1):
+            yield number, _decoded(line, path, number)
+
+
+def _decoded(line: bytes, path: str, number: int) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8 text", path, number) from None
+
+
+def _with_table(automaton: Automaton, table: SymbolTable | None, path: str) -> Automaton:
+    """A binary automaton under a table that was given: by name if it brings one of its own, else by number."""
+    if table is None:
+        return automaton
+    own = automaton.symbols
+    columns = []
+    for labels in (automaton.ilabels, automaton.olabels):
+        name_of = {label: own.name(label) for label in set(labels.tolist()) if label} if own is not None else {}
+        for label in set(labels.tolist()):
+            if (name_of[label] not in table) if label in name_of else not table.has(label):
+                raise DataError(f"the symbol {name_of.get(label, label)!r} is not in the symbol table", path)
+        numbers = [table.number(name_of[label]) if label in name_of else label for label in labels.tolist()]
+        columns.append(np.array(numbers, np.int64))
+    _, _, _, targets, weights, finals = automaton.arrays
+    return Automaton.from_arrays(
+        automaton.sources, targets, columns[0], columns[1], weights, finals, automaton.start, table
+    )
+
+
+def _suffix(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in (".gz", ".bz2", ".xz")]
+    return suffixes[-1] if suffixes else ""
+
+
+def _stem(path: str) -> str:
+    return Path(path).name.split(".")[0]

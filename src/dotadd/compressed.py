@@ -1,0 +1,56 @@
+"""Files that may be compressed, opened by what they begin with and written by how their name ends."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import IO
+
+from dotadd.atomic import replacing
+from dotadd.errors import DataError
+
+COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+
+
+@contextmanager
+def decompressed(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The file as it lies on disk, whose position tells how far reading has come, and its bytes: decompressed if it is
+    gzip, bzip2 or xz (seen by its first bytes, whatever its name)."""
+    with ExitStack() as stack:
+        with reading(path):
+            raw = stack.enter_context(open(path, "rb"))
+            magic = raw.read(6)
+            raw.seek(0)
+            opener = next((opener for start, opener in COMPRESSED.items() if magic.startswith(start)), None)
+            file = raw if opener is None else stack.enter_context(opener(raw, "rb"))  # type: ignore[operator]
+        yield raw, file
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn what can go wrong with a file into one clear line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except IsADirectoryError:
+        raise DataError("is a folder; give the files in it, for example by a pattern like folder/*.csv", path) from None
+    except PermissionError:
+        raise DataError("may not be read (permission denied)", path) from None
+    except EOFError:
+        raise DataError("the compressed file ends too early; it was cut off, copy it again", path) from None
+    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, OSError) as error:
+        raise DataError(f"cannot be read: {error}", path) from None
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, compressed if its name ends in .gz, .bz2 or .xz; it appears whole or not at all."""
+    opener = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(os.path.splitext(path)[1].lower(), open)
+    with replacing(path) as temporary, opener(temporary, "wb") as file:  # type: ignore[operator]
+        yield file
