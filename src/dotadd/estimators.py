@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from dotadd.batch import DenseRows, SparseRows
+from dotadd.distributed import METHODS
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, StreamingWarning
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
@@ -52,11 +53,12 @@ class LinearSVM(Estimator):
     C : float
         The weight of the losses against the size of w.
     loss : "hinge", "squared_hinge" or "logistic"
-    solver : "auto", "dcd", "ocas", "newton", "lbfgs", "bmrm", "svmperf", "sgd" or "pegasos"
+    solver : "auto", "dcd", "ocas", "newton", "lbfgs", "bmrm", "svmperf", "sgd", "pegasos", "cocoa" or "average"
         "auto" chooses by loss, C and the shape of the data; `result_.why` says why. "dcd" visits the examples one by
         one; "ocas", "newton" (smooth losses) and "lbfgs" touch them all at once, on all cores; each proves how good its
         answer is by the duality gap. "sgd" and "pegasos" stop when the objective stalls; "bmrm" and "svmperf" are
-        there to be compared with "ocas".
+        there to be compared with "ocas". On data in parts, which `fit` takes with `engine`, "cocoa" finds the optimum
+        of all of them in many rounds, and "average" takes the mean of their own optima after one.
     intercept : "regularized", "free" or "none"
         One more weight on a constant feature, free of any penalty, or absent.
     class_weight : dict, "balanced" or None
@@ -133,6 +135,7 @@ class LinearSVM(Estimator):
         resume: bool = False,
         keep_cache: bool = True,
         announce: Callable[[str], None] | None = None,
+        engine: Any = None,
     ) -> Self:
         """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
 
@@ -143,8 +146,20 @@ class LinearSVM(Estimator):
         `checkpoint`, and with `resume` training goes on from there. Text is first copied to an Arrow file beside it,
         which is removed at the end unless `keep_cache`. announce(line) is told what happens to files; by default it is
         a warning.
+
+        `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
+        that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
         """
         self._check_parameters()
+        if engine is not None:
+            if y is not None or sample_weight is not None or start is not None:
+                raise DotaddError("with engine=, labels and weights are read from the files, and start= has no meaning")
+            where = None if checkpoint is None else Checkpoint(os.path.abspath(checkpoint), checkpoint_every)
+            self._fit_parts(X, engine, on_progress, where, resume, announce or (lambda line: None))
+            self._warn_unless_converged()
+            return self
+        if self.solver in METHODS:
+            raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
         source = open_source(X, column(y), sample_weight)
         budget = available() // 2 if self.memory is None else parse_bytes(self.memory)
         earlier = [start] if isinstance(start, Result) else start
@@ -236,6 +251,26 @@ class LinearSVM(Estimator):
                 remove(copies)
         self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, source, solver, why)
 
+    def _fit_parts(
+        self, X: Any, engine: Any, on_progress: OnProgress | None, where: Checkpoint | None, resume: bool, say: Any
+    ) -> None:
+        """Train on parts of the data that live elsewhere."""
+        from dotadd.distributed import fitting
+        from dotadd.distributed.partitions import Partitions
+
+        method, why = fitting.method_for(self.solver)
+        memory = None if self.memory is None else parse_bytes(self.memory)
+        data = None if X is None else Partitions.of(X)
+        with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:
+            task = fitting.agree(
+                parts, self._resolved, C=self.C, class_weight=self.class_weight, loss=Loss.named(self.loss),
+                intercept=Intercept(self.intercept), dtype=np.dtype(self.dtype).type, seed=self._seed(),
+            )  # fmt: skip
+            settings = self._settings(on_progress, task.problems, memory or available() // 2)
+            results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=resume))
+            fitting.note_skipped(parts, data)
+        self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why)
+
     def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
         def tell(progress: Progress, k: int) -> None:
             assert on_progress is not None
@@ -282,7 +317,7 @@ class LinearSVM(Estimator):
         classes: np.ndarray,
         results: list[Result],
         rows: int,
-        source: Source,
+        source: Any,
         solver: str,
         why: str,
     ) -> None:
@@ -326,6 +361,7 @@ class LinearSVM(Estimator):
             Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
             Reason.MAX_TIME: "raise max_time or tol",
             Reason.PRECISION: 'raise tol, or use dtype="float64"',
+            Reason.AVERAGED: 'use solver="cocoa" to come closer',
         }.get(worst.reason, "fit again with start=result_ to go on")
         warnings.warn(
             f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "
@@ -341,7 +377,7 @@ class LinearSVM(Estimator):
         require(positive(self.C), "C", "a positive number")
         losses = [loss.name.lower() for loss in Loss]
         require(self.loss in losses, "loss", "one of " + ", ".join(losses))
-        solvers = ["auto", *SOLVERS, *STREAMING]
+        solvers = ["auto", *SOLVERS, *STREAMING, *METHODS]
         require(self.solver in solvers, "solver", "one of " + ", ".join(solvers))
         intercepts = [intercept.value for intercept in Intercept]
         require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))

@@ -6,9 +6,11 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dotadd.cli.cluster import Cluster, partitions
 from dotadd.cli.reading import Reading, tell_skipped
 
 if TYPE_CHECKING:
+    from dotadd.distributed.partitions import Partitions
     from dotadd.metrics import Evaluation
     from dotadd.model_file import Classifier
     from dotadd.sources.base import Source
@@ -20,6 +22,7 @@ def evaluate(
     *data: str,
     log: str | None = None,
     jobs: int | None = None,
+    cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:
     """Measure a model on labelled data.
@@ -33,6 +36,7 @@ def evaluate(
         dotadd evaluate a9a.dotadd a9a.t
         dotadd evaluate spam.dotadd mails.csv --column text --label spam \\
             --log measures.json
+        dotadd evaluate all.dotadd "test-*.parquet" --workers 4
 
     Parameters
     ----------
@@ -53,8 +57,14 @@ def evaluate(
         raise DotaddError("give a data file to evaluate on")
     if log is not None:
         require_writable(log)
-    loaded, source = load(model), reading.open(list(data))
-    measured = measure(loaded, source, jobs)
+    loaded = load(model)
+    source: Source | Partitions
+    if cluster.wanted:
+        source = partitions(data, reading)
+        measured = measure_parts(loaded, source, jobs, cluster)
+    else:
+        source = reading.open(list(data))
+        measured = measure(loaded, source, jobs)
     tell_skipped(source)
     if log is not None:
         with replacing(log) as temporary:
@@ -96,6 +106,18 @@ def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
     predicted = model.classes[model.winners(every)]
     evaluation = metrics.evaluate(np.concatenate(truth), every, model.classes, predicted)
     return Measured(evaluation, time.perf_counter() - started)
+
+
+def measure_parts(model: Classifier, data: Partitions, jobs: int | None, cluster: Cluster) -> Measured:
+    """The same on a cluster, where each file is."""
+    from dotadd.cli.bar import Bar
+    from dotadd.partitioned import evaluate
+
+    with cluster.client(jobs) as client, Bar("evaluating") as bar:
+        assert client is not None
+        started = time.perf_counter()
+        found = evaluate(client, model, data, on_progress=bar)
+        return Measured(found, time.perf_counter() - started)
 
 
 def as_json(model: Classifier, measured: Measured) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Watch:
         self.gaps: dict[int, float] = {}
         self.first: tuple[float, float] | None = None
         self.sample: int | None = None
-        self.quiet, self.title = quiet, title
+        self.quiet, self.title, self.unit = quiet, title, "pass"
         self.bar: Any = None
         self.last_shown = time.monotonic()
 
@@ -71,7 +71,7 @@ class Watch:
 
             console, text = Console(stderr=True), TextColumn("{task.description}", markup=False)
             self.bar = Bar(BarColumn(24 if console.width >= 100 else 10), text, console=console, transient=True)
-            self.task = self.bar.add_task(f"{self.title}: reading, first pass", total=None)
+            self.task = self.bar.add_task(f"{self.title}: reading, first {self.unit}", total=None)
             self.bar.start()
         return self
 
@@ -134,7 +134,7 @@ class Watch:
         """The state of the slowest binary problem, in words."""
         gap = number(max(self.gaps.values(), default=math.nan), 3)
         if progress.read is None:
-            text = f"pass {progress.passes}  objective {number(progress.primal)}  gap {gap}"
+            text = f"{self.unit} {progress.passes}  objective {number(progress.primal)}  gap {gap}"
         else:
             text = f"pass {progress.passes}, {progress.read:.0%} read  gap ~{gap}"
         if progress.sample is not None:

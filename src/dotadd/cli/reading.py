@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from dotadd.distributed.partitions import Partitions
     from dotadd.sources.base import Source
 
 FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx", "lattices"]
@@ -53,15 +54,18 @@ class Reading:
     on_bad_row: Literal["error", "skip"] = "error"
     """Stop at a row that cannot be used, or leave it out and count it."""
 
+    def given(self) -> dict[str, Any]:
+        """The options that were given. Others are not passed on, so that one without meaning for the format is
+        refused."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
+
     def open(self, data: list[str]) -> Source:
         from dotadd.sources import open as open_source
 
-        # An option that was not given is not passed on, so that one without meaning for the format is refused.
-        given = {name: value for name, value in asdict(self).items() if value not in (None, False)}
-        return open_source([Path(name) for name in data], **given)
+        return open_source([Path(name) for name in data], **self.given())
 
 
-def tell_skipped(source: Source) -> None:
+def tell_skipped(source: Source | Partitions) -> None:
     """One line on stderr if rows were left out."""
     if source.skipped.count:
         sys.stderr.write(f"dotadd: left out {source.skipped.count:,} bad rows; the first: {source.skipped.first}\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+
+from dotadd.cli.cluster import Cluster
 
 
 def scan(
@@ -16,6 +18,7 @@ def scan(
     strand: Literal["both", "+", "-"] = "both",
     before: int | None = None,
     jobs: int | None = None,
+    cluster: Cluster = Cluster(),  # noqa: B008
 ) -> None:
     """Score every candidate splice site of a genome, on both strands.
 
@@ -31,12 +34,17 @@ def scan(
     Text may end in .gz. The fifth column of .bed is 500 + 250 score, between 0 and
     1000, so that 500 is where the model changes its mind.
 
+    On a cluster, OUTPUT is a folder: for each FASTA file a Parquet file with the
+    columns chromosome, strand, start, end and score, part-00000.parquet and so on.
+
     Examples:
 
         dotadd scan chr19.fa.xz --model acceptor.dotadd --signal acceptor
             -o scores.bedgraph
         dotadd scan chr*.fa.gz --model acceptor.dotadd --signal acceptor
             --threshold 1 -o calls.bed.gz
+        dotadd scan "chr*.fa.gz" --model acceptor.dotadd --signal acceptor
+            -o scores --workers 4
 
     Parameters
     ----------
@@ -47,7 +55,7 @@ def scan(
     signal
         The sites to look for.
     output
-        The track to write.
+        The track to write, on a cluster the folder.
     threshold
         Write only scores above this; by default 0 for .bed, and all scores otherwise.
     strand
@@ -70,15 +78,19 @@ def scan(
 
     if not fasta:
         raise DotaddError("give a FASTA file to scan")
-    track_format(output)
-    require_writable(output)
+    if not cluster.wanted:
+        track_format(output)
+        require_writable(output)
     loaded = load(model)
-    started = time.perf_counter()
-    with Bar("scanning") as bar:
-        done = scan_genome(
-            loaded, fasta, output, signal=signal, before=before, threshold=threshold, strand=strand, n_jobs=jobs,
-            on_progress=bar,
-        )  # fmt: skip
+    wanted: dict[str, Any] = {"signal": signal, "before": before, "threshold": threshold, "strand": strand}
+    with cluster.client(jobs) as client, Bar("scanning") as bar:
+        started = time.perf_counter()
+        if client is None:
+            done = scan_genome(loaded, fasta, output, **wanted, n_jobs=jobs, on_progress=bar)
+        else:
+            from dotadd.partitioned import scan as scan_parts
+
+            done = scan_parts(client, loaded, list(fasta), output, **wanted, on_progress=bar)
     seconds = time.perf_counter() - started
     dropped = done.counts.dropped
     facts(

@@ -15,6 +15,8 @@ from cyclopts import Parameter
 from dotadd.cli.solving import MEMORY, results
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dotadd.estimators import LinearSVM
 
 
@@ -61,15 +63,20 @@ class Streaming:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(os.path.getmtime(path)))
             sys.stderr.write(f"dotadd: {path}: a checkpoint from {when} is there; --resume would go on from it\n")
 
-    def finish(self, svm: LinearSVM, output: str) -> None:
-        """Remove the checkpoint of training that is done; of training that is not, say how to go on."""
+    def finish(self, svm: LinearSVM, output: str, client: Client | None = None) -> None:
+        """Remove the checkpoint of training that is done, and what workers have of it; of training that is not, say how
+        to go on."""
         from dotadd.solvers.result import Reason
 
         path, reasons = self.path(output), {result.reason for result in results(svm)}
-        if path is None or not os.path.exists(path) or not streamed(svm):
+        if path is None or not os.path.exists(path) or not (streamed(svm) or client is not None):
             return
         if not reasons & {Reason.INTERRUPTED, Reason.MAX_TIME, Reason.MAX_PASSES}:
             os.remove(path)
+            if client is not None:
+                from dotadd.distributed.fitting import forget_checkpoint
+
+                forget_checkpoint(client, os.path.abspath(path))
             return
         raised = ", with a larger --max-passes" if Reason.MAX_PASSES in reasons else ""
         sys.stderr.write(f"dotadd: to go on from {path}{raised}: {command_line('--resume')}\n")

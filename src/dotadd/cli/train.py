@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from dotadd.cli import kernel as machine
+from dotadd.cli.cluster import Cluster, partitions
 from dotadd.cli.kernel import KernelOptions
 from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
@@ -32,6 +33,7 @@ def train(
     kernel: KernelOptions = KernelOptions(),  # noqa: B008
     streaming: Streaming = Streaming(),  # noqa: B008
     virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
+    cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> int:
     """Train a classifier and save it.
@@ -43,6 +45,10 @@ def train(
     while training goes on with what is there; text is first copied to an Arrow file
     beside it. The state of training is kept in a checkpoint, from which --resume
     goes on, whatever ended training.
+
+    On a cluster, the files are shared out among the workers, which read them where
+    they are: --solver cocoa (the default there) finds the same optimum in rounds,
+    average takes the mean of what parts of the data find alone.
 
     Examples:
 
@@ -57,6 +63,8 @@ def train(
         dotadd train digits.svm -o digits.dotadd --kernel rbf --gamma 0.02 -C 5
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
+        dotadd train "part-*.parquet" -o all.dotadd --scheduler tcp://10.0.0.1:8786
+        dotadd train "part-*.parquet" -o all.dotadd --workers 4
 
     Parameters
     ----------
@@ -68,7 +76,7 @@ def train(
     solver
         The algorithm: dcd, ocas, newton, lbfgs, sgd, pegasos, bmrm or svmperf;
         for data larger than memory stream, block_minimization or selective_block_minimization;
-        "auto" chooses by loss, C and data. Kernel machines have their own (--kernel).
+        on a cluster cocoa or average; "auto" chooses by loss, C and data. Kernel machines have their own (--kernel).
     test
         A second file to evaluate the model on, read in the same way.
     log
@@ -86,7 +94,13 @@ def train(
     kernel.require(solving, streaming)
     if kernel.kernel is None:
         streaming.require(output)
-    source = virtual.around(reading.open(list(data)))
+    elif cluster.wanted:
+        raise DotaddError("--scheduler and --workers are for linear machines, and not for --kernel")
+    source: Any
+    if cluster.wanted:
+        source = virtual.around_partitions(partitions(data, reading))
+    else:
+        source = virtual.around(reading.open(list(data)))
     held_out = reading.open([test]) if test else None
 
     from dotadd.cli.progress import Watch, write_json_line
@@ -100,6 +114,7 @@ def train(
         svm, watched = kernel.svm(solving, solver), machine.KernelWatch
         summed_up, shown = machine.summary, machine.show
     with ExitStack() as stack:
+        client = stack.enter_context(cluster.client(solving.jobs))
         file = stack.enter_context(open(log, "a" if streaming.resume else "w", encoding="utf-8")) if log else None
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
         further: dict[str, Any] = {}
@@ -111,6 +126,9 @@ def train(
                 "resume": streaming.resume,
                 "keep_cache": streaming.keep_cache,
             }
+        if client is not None:
+            further["engine"], watch.unit = client, "round"
+            svm.n_jobs = None if cluster.workers else solving.jobs  # the cores are shared out among workers
         with watch, warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
             svm.fit(source, on_progress=watch, **further)
@@ -118,17 +136,17 @@ def train(
         tell_skipped(source)
         if file is not None:
             write_json_line(file, {"summary": summed_up(svm, output)})
-    if not quiet:
-        shown(svm, output)
-    stopped = interrupted(svm)
-    if stopped:
-        sys.stderr.write(f"dotadd: interrupted; the model so far is saved in {output}\n")
-    elif held_out is not None:
-        from dotadd.cli.evaluate import measure, show_measures
+        if not quiet:
+            shown(svm, output)
+        stopped = interrupted(svm)
+        if stopped:
+            sys.stderr.write(f"dotadd: interrupted; the model so far is saved in {output}\n")
+        elif held_out is not None:
+            from dotadd.cli.evaluate import measure, show_measures
 
-        show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
-    if kernel.kernel is None:
-        streaming.finish(svm, output)
+            show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
+        if kernel.kernel is None:
+            streaming.finish(svm, output, client)
     return 130 if stopped else 0
 
 
@@ -147,12 +165,13 @@ def show(svm: LinearSVM, output: str) -> None:
     nonzeros = sum(model.inspect(largest=0)["nonzeros"])
     of_class = "" if len(found) == 1 else f" (class {label_text(model.classes.tolist()[k])}, which has the largest gap)"
     passes = f"{max(result.passes for result in found):,}"
+    disk = " over the data on disk" * streamed(svm)
     lines = {
         "rows": f"{model.training.get('rows', 0):,} in {len(model.classes)} classes",
         **({"virtual": f"by {model.training['virtual']}"} if "virtual" in model.training else {}),
         "features": f"{model.phi!r}: {model.phi.dim:,} slots, {nonzeros:,} weights not zero",
         "solver": f"{worst.solver}: {worst.why}",
-        "passes": f"{passes}{' over the data on disk' * streamed(svm)} in {duration(sum(worst.seconds.values()))}",
+        "rounds" if worst.solver == "cocoa" else "passes": f"{passes}{disk} in {duration(sum(worst.seconds.values()))}",
         "primal": number(worst.primal) + of_class,
         "dual": number(worst.dual),
         "gap": number(worst.gap, 3),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from dotadd.distributed.partitions import Partitions
     from dotadd.sources.base import Source
 
 
@@ -25,12 +26,23 @@ mirror(), and for strings shift(letters) and reverse_complement()."""
 
     def around(self, source: Source) -> Source:
         """The source of the virtual examples, or the one given if there are none."""
-        if self.virtual is None:
-            if self.virtual_memory is not None:
-                from dotadd.errors import DotaddError
-
-                raise DotaddError("--virtual-memory is for virtual examples: say which with --virtual")
+        if self._none():
             return source
         from dotadd.virtual import Virtual
 
         return Virtual(source, self.virtual, self.virtual_memory)
+
+    def around_partitions(self, data: Partitions) -> Partitions:
+        """The same of files that workers read."""
+        if self._none():
+            return data
+        from dotadd.transforms.expression import parse
+
+        return replace(data, transforms=parse(str(self.virtual)), virtual_memory=self.virtual_memory)
+
+    def _none(self) -> bool:
+        if self.virtual is None and self.virtual_memory is not None:
+            from dotadd.errors import DotaddError
+
+            raise DotaddError("--virtual-memory is for virtual examples: say which with --virtual")
+        return self.virtual is None

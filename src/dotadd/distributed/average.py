@@ -24,7 +24,7 @@ from time import perf_counter
 
 import numpy as np
 
-from dotadd.distributed.engine import Engine
+from dotadd.distributed.engine import Engine, PartsLostError
 from dotadd.distributed.gap import certify
 from dotadd.distributed.part import Order, Solved
 from dotadd.distributed.task import Task
@@ -40,6 +40,14 @@ def average(
 
     Without the proof the primal objective is computed alone, and dual and gap are None.
     """
+    while True:
+        try:
+            return _averaged(engine, task, settings, prove, gather)
+        except PartsLostError:  # those that stand in for them solve their problems, too; the others know their answers
+            continue
+
+
+def _averaged(engine: Engine, task: Task, settings: Settings, prove: bool, gather: bool) -> list[Result]:
     began = perf_counter()
     local = replace(settings, on_progress=None, checkpoint=None, resume=False)
     replies = engine.round("solve", settings=local)
@@ -63,7 +71,7 @@ def average(
         if settings.on_progress is not None:
             settings.on_progress(done, k)
         alpha = np.concatenate(engine.round("dual_variables", k=k).numbers) if gather else None
-        reason = Reason.CONVERGED if prove and gap <= settings.tol else Reason.MAX_PASSES
+        reason = Reason.CONVERGED if prove and gap <= settings.tol else Reason.AVERAGED
         results.append(
             Result(
                 w, b, alpha, primal, dual if prove else None, gap if prove else None, reason, passes, seconds, [done]

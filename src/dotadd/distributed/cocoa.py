@@ -173,9 +173,9 @@ class _Driver:
 
     def solve(self) -> list[Result]:
         settings = self.settings
-        if settings.checkpoint is not None and settings.resume:
-            self._resume()
         try:
+            while settings.checkpoint is not None and settings.resume and not self._resume():
+                self.interrupts.check()
             limit = self._train()
             unfinished = [state for state in self.states if state.reason is None]
             while not self._end(unfinished):
@@ -242,7 +242,7 @@ class _Driver:
                 state.target = HOPE * (self.settings.tol - state.certificate.drift)
                 state.certificate = None
         checkpoint = self.settings.checkpoint
-        if checkpoint is not None and checkpoint.due:
+        if checkpoint is not None and (checkpoint.due or not self.files):  # there is one from the first round on
             self._save()
 
     def _note(self, state: _State, steps: list[Step]) -> float:
@@ -314,12 +314,16 @@ class _Driver:
             record["states"].append(told | {"reason": state.reason.name if state.reason else None})
         checkpoint.save({f"w.{state.k}": state.w for state in self.states}, record)
 
-    def _resume(self) -> None:
-        """Go on from the files. Where parts are not where the driver was, w is built anew."""
+    def _resume(self) -> bool:
+        """Go on from the files; returns whether no part was lost meanwhile. Where parts are not where the driver was, w
+        is built anew."""
         checkpoint = self.settings.checkpoint
         assert checkpoint is not None
         arrays, record = checkpoint.load()
-        rounds = self.engine.round("restore", path=checkpoint.path).numbers
+        try:
+            rounds = self.engine.round("restore", path=checkpoint.path).numbers
+        except PartsLostError:
+            return False
         self.files = True
         self.elapsed = record["elapsed"]
         for state, told in zip(self.states, record["states"], strict=True):
@@ -334,6 +338,7 @@ class _Driver:
             state.renew()
         if any(number != record["round"] for number in rounds):
             self._rebuild()
+        return True
 
     def _given_up(self, error: DotaddError) -> DotaddError:
         """The error, with where to find what was learned until then."""

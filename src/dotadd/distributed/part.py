@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ from dotadd.solvers.flow import Flow
 from dotadd.solvers.problem import Intercept, aligned_zeros
 from dotadd.solvers.settings import Settings
 from dotadd.solvers.stream import stream
-from dotadd.sources.base import Source
+from dotadd.sources.base import Skipped, Source
 from dotadd.sources.identity import fingerprint
 from dotadd.targets import Tally
 
@@ -96,6 +97,10 @@ class Part:
     def tally(self, vectors: Vectors = (), *, phi: FeatureMap) -> tuple[Tally, Vectors]:
         return self.rows.tally(phi), NOTHING
 
+    def skipped(self, vectors: Vectors = ()) -> tuple[Skipped, Vectors]:
+        """How many rows were left out, and the first complaint."""
+        return Skipped() if self.rows.source is None else self.rows.source.skipped, NOTHING
+
     def begin(self, vectors: Vectors = (), *, task: Task) -> tuple[int, Vectors]:
         """Start with alpha = 0 and w = 0; returns how many rows there are."""
         self.task = task
@@ -109,6 +114,7 @@ class Part:
         self.untouched = True
         self.norms = self.rows.variables()
         self.norms_known = False
+        self.solved: tuple[list[Solved], Vectors] | None = None
         self.rng = np.random.SeedSequence([task.seed, self.number]).generate_state(1, np.uint64) | np.uint64(1)
         return len(self.rows), NOTHING
 
@@ -170,12 +176,18 @@ class Part:
         return b, [Message.of(total)]
 
     def solve(self, vectors: Vectors = (), *, settings: Settings) -> tuple[list[Solved], Vectors]:
-        """Solve a problem of one's own (see average.py); alpha becomes this part's share of the common dual point."""
+        """Solve a problem of one's own (see average.py); alpha becomes this part's share of the common dual point.
+
+        Asked again, as happens where another part was lost, it gives the same answer without any work.
+        """
+        if self.solved is not None:
+            return self.solved
         share = len(self.rows) / self.task.rows
         found = self.rows.with_costs_times(1.0 / share) if share else None
         if found is None:
             empty = [Message.of(np.zeros(self.task.phi.dim, self.task.dtype)) for _ in self.alpha]
-            return [Solved(0.0, 0, 0.0) for _ in self.alpha], empty
+            self.solved = [Solved(0.0, 0, 0.0) for _ in self.alpha], empty
+            return self.solved
         settings = replace(settings, seed=int(self.rng[0] >> np.uint64(1)))
         results = stream(found, settings) if isinstance(found, Flow) else dcd(found, settings)
         told, sent = [], []
@@ -184,7 +196,8 @@ class Part:
             np.multiply(result.alpha, share * INSIDE, out=alpha)
             told.append(Solved(float(result.gap or 0.0), result.passes, share * result.intercept))
             sent.append(Message.of(result.w * self.task.dtype(share)))
-        return told, sent
+        self.solved = told, sent
+        return self.solved
 
     def dual_variables(self, vectors: Vectors = (), *, k: int) -> tuple[np.ndarray, Vectors]:
         """alpha of binary problem k, as it is settled."""
@@ -194,6 +207,8 @@ class Part:
         """Write this part's file beside the driver's, on its own disk; `thetas` settle the latest step."""
         for k, theta in enumerate(thetas):
             self._settle(k, theta)
+        with suppress(OSError):  # the folder need not be on this machine, too; what cannot be written is told below
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         self._file(path).save(*self.state(round))
         return None, NOTHING
 

@@ -42,6 +42,11 @@ class Rows:
     def __len__(self) -> int:
         return 0 if self._counted is None else self._counted.rows
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that these rows take of memory: what was loaded, or else all that they may."""
+        return self.memory if self._data is None else self._data.nbytes
+
     def outline(self) -> Outline:
         """Look at all rows, and keep them if they fit."""
         if self._outline is None:
@@ -70,7 +75,8 @@ class Rows:
             if sample is None or (mine.n_features or 0) > (Shape.of(sample.batch).n_features or 0):
                 sample = chunk.take(np.arange(min(1, len(chunk))))
             shape = mine if shape is None else shape.joined(mine)
-        return Outline(tally, shape, sample)
+        assert self.source is not None
+        return Outline(tally, shape, sample, self.source.columns)
 
     def tally(self, phi: FeatureMap) -> Tally:
         """The labels of the rows that phi can take. The others are an error, or left out where the source says so."""

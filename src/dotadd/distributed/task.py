@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from dotadd.targets import Tally, Targets
 
 @dataclass(frozen=True)
 class Outline:
-    """What a part tells of its rows before training: their shape, the tally of labels, and its widest row or another.
+    """What a part tells of its rows before training: their shape, the tally of labels, its widest row or another, and
+    the names of columns where there are any.
 
     A part without rows has no shape and no sample.
     """
@@ -33,6 +35,7 @@ class Outline:
     tally: Tally
     shape: Shape | None = None
     sample: Chunk | None = None
+    columns: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ def agree(
         raise DataError("no part has any examples")
     for sample in samples[1:]:
         require_alike(samples[0], sample)
+    _require_columns([outline for outline in outlines if outline.sample is not None])
     shape = reduce(Shape.joined, shapes)
     widest = max(samples, key=lambda sample: Shape.of(sample.batch).n_features or 0)
     phi = resolve(widest, shape)
@@ -97,6 +101,17 @@ def agree(
     task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed)
     engine.round("begin", task=task)
     return task
+
+
+def _require_columns(outlines: Sequence[Outline]) -> None:
+    """Refuse parts whose columns have other names, or another order."""
+    named = [outline for outline in outlines if outline.columns is not None]
+    for first, other in pairwise(named):
+        if other.columns != first.columns:
+            assert first.sample is not None
+            assert other.sample is not None
+            where = f"{first.sample.path_of(0)} has" if first.sample.from_file else "the first part has"
+            raise DataError(f"has the columns {other.columns}, and {where} {first.columns}", other.sample.path_of(0))
 
 
 def joined(tallies: Sequence[Tally]) -> Tally:

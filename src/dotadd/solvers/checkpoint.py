@@ -56,19 +56,13 @@ class Checkpoint:
         now = perf_counter()
         self._next = now + max(self.every, SHARE * (now - began))
 
+    def problem_on_disk(self) -> dict[str, Any]:
+        """The problem that the checkpoint in the file is of."""
+        return self._read()[1]
+
     def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The arrays and the record of the latest checkpoint."""
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            found = json.loads(arrays.pop(RECORD).tobytes())
-            problem, state = found["problem"], found["state"]
-        except FileNotFoundError:
-            raise CheckpointError(
-                f"{self.path}: there is no checkpoint to resume from; leave out resume (--resume)"
-            ) from None
-        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise CheckpointError(f"{self.path}: is no checkpoint of dotadd, or damaged: {error}") from None
+        arrays, problem, state = self._read()
         now = json.loads(json.dumps(dict(self.problem)))
         for name in now.keys() | problem.keys():
             if now.get(name) != problem.get(name):
@@ -77,3 +71,16 @@ class Checkpoint:
                     f"and is {now.get(name)}; leave out resume (--resume) to begin anew"
                 )
         return arrays, state
+
+    def _read(self) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, Any]]:
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            found = json.loads(arrays.pop(RECORD).tobytes())
+            return arrays, dict(found["problem"]), found["state"]
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"{self.path}: there is no checkpoint to resume from; leave out resume (--resume)"
+            ) from None
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise CheckpointError(f"{self.path}: is no checkpoint of dotadd, or damaged: {error}") from None

@@ -17,6 +17,7 @@ class Reason(Enum):
     PRECISION = "rounding of the weights keeps the relative duality gap above the tolerance"
     MAX_PASSES = "the limit on passes was reached"
     MAX_TIME = "the time limit was reached"
+    AVERAGED = "the mean of the parts' answers was taken, which is not the best answer to the whole"
     INTERRUPTED = "training was interrupted"
 
 

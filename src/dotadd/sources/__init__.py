@@ -13,7 +13,7 @@ from dotadd.batch import Batch
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Skipped, Source
 
-__all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "open"]
+__all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "matching", "open"]
 
 _OPTIONS = {
     "libsvm": {"zero_based", "dtype"},
@@ -112,14 +112,10 @@ def _paths(x: Any, format: str | None) -> list[str] | None:
     """The files that x names, None if it names none."""
     if isinstance(x, str | os.PathLike):
         path = os.path.expanduser(os.fspath(x))
-        if not os.path.exists(path) and glob.has_magic(path):
-            found = sorted(glob.glob(path, recursive=True))
-            if not path.endswith(CACHE):  # Arrow copies of text files are not data of their own
-                found = [name for name in found if not name.endswith(CACHE)]
-            if not found:
-                raise DataError("no file matches this pattern", path)
-            return found
-        return [path]
+        found = matching(path)
+        if not found:
+            raise DataError("no file matches this pattern", path)
+        return found
     if not isinstance(x, list | tuple) or not x:
         return None
     if all(isinstance(item, os.PathLike) for item in x) or (
@@ -127,6 +123,16 @@ def _paths(x: Any, format: str | None) -> list[str] | None:
     ):
         return [path for item in x for path in _paths(item, format) or []]
     return None
+
+
+def matching(path: str) -> list[str]:
+    """The files that a pattern stands for, in order; a name that is no pattern stands for itself."""
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    found = sorted(glob.glob(path, recursive=True))
+    if not path.endswith(CACHE):  # Arrow copies of text files are not data of their own
+        found = [name for name in found if not name.endswith(CACHE)]
+    return found
 
 
 def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:

@@ -18,6 +18,7 @@ from dotadd.errors import DataError, DotaddError
 from dotadd.sources.annotation import Annotation
 from dotadd.sources.base import CHUNK_BYTES, Source
 from dotadd.sources.cutting import Cut, Dropped, whole_number
+from dotadd.sources.files import NoExamplesError
 from dotadd.sources.genome import Genome, GenomeSequence
 from dotadd.sources.located import Coordinates, Located
 from dotadd.sources.split import STRETCH, Draw, Holdout
@@ -198,7 +199,7 @@ class Windows(Source):
         counted = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
         hint = "; give a smaller stretch (--stretch)" if self.holdout else ""
         what = f"{message} of {self.length} letters around a site of the signal {self.signal}"
-        return DataError(f"{what} ({counted}){hint}", self.name)
+        return NoExamplesError(f"{what} ({counted}){hint}", self.name)
 
 
 def _marked(places: np.ndarray, sites: np.ndarray) -> np.ndarray:

@@ -1,0 +1,61 @@
+"""The options for work on more than one machine, shared by the commands that can do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cyclopts import Group, Parameter
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from dotadd.cli.reading import Reading
+    from dotadd.distributed.partitions import Partitions
+
+MACHINES = Group("More than one machine", sort_key=5)
+
+
+@Parameter(name="*", group=MACHINES)
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Who does the work."""
+
+    scheduler: str | None = None
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers read the files where they are."""
+
+    workers: int | None = None
+    """Start so many Dask workers on this machine instead. --memory is for each."""
+
+    @property
+    def wanted(self) -> bool:
+        return self.scheduler is not None or self.workers is not None
+
+    @contextmanager
+    def client(self, jobs: int | None) -> Iterator[Client | None]:
+        """The connection, if one is wanted."""
+        from dotadd.errors import DotaddError
+
+        if not self.wanted:
+            yield None
+            return
+        from dotadd.distributed.connection import connected, local_workers
+
+        if self.scheduler is not None and self.workers is not None:
+            raise DotaddError("--scheduler names workers that are there, and --workers starts others: give one of them")
+        if self.scheduler is not None:
+            with connected(self.scheduler) as client:
+                yield client
+        else:
+            assert self.workers is not None
+            with local_workers(self.workers, jobs) as client:
+                yield client
+
+
+def partitions(data: Sequence[str], reading: Reading) -> Partitions:
+    """The files as workers will find and read them; nothing is opened here."""
+    from dotadd.distributed.partitions import Partitions
+
+    return Partitions.of(list(data), **reading.given())

@@ -1,0 +1,122 @@
+"""What runs on a Dask worker: the parts that it holds, and the calls that reach them.
+
+A part lives in this module, outside of what Dask stores: Dask may write its own things to disk, copy or move them, and
+a part changes with each call. An actor lets go of the part when the driver, or its connection, has gone.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dotadd.distributed.part import Part
+from dotadd.distributed.partitions import Partitions
+from dotadd.distributed.transport import Message
+from dotadd.memory import available
+
+_held: dict[str, _Held] = {}
+_lock = threading.Lock()
+
+
+class PartGoneError(Exception):
+    """The part that was called is not here: its worker was started anew, or calls came out of order."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What it takes to make a part."""
+
+    number: int
+    paths: tuple[str, ...]
+    data: Partitions
+    memory: int | None
+    """Bytes for the examples of all parts of this worker; half of what is free, if it is not said."""
+    threads: int
+    planned: int | None
+    """How many parts this worker is to hold, None for one that comes on top of them."""
+    neighbours: int
+    """How many workers share the memory of the machine."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A method of Part, and the numbers to call it with."""
+
+    method: str
+    numbers: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Messages on their way down."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What some parts have answered: numbers by part, and the sums of their vectors."""
+
+    numbers: dict[int, Any]
+    vectors: Sequence[Message]
+
+
+class _Held:
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.lock = threading.Lock()  # a call that the driver has given up may still be running
+        self.latest = 0
+        self.part: Part | None = None
+
+    def call(self, sequence: int, request: Request, vectors: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
+        with self.lock:
+            if sequence <= self.latest:
+                raise PartGoneError
+            self.latest = sequence
+            if self.part is None:
+                recipe = self.recipe
+                source = recipe.data.source(recipe.paths)
+                self.part = Part(source, _room(recipe), number=recipe.number, threads=recipe.threads)
+            return getattr(self.part, request.method)(vectors, **request.numbers)
+
+
+class Holder:
+    """The actor that keeps a part where it is."""
+
+    def __init__(self, token: str, recipe: Recipe) -> None:
+        with _lock:
+            _held[token] = _Held(recipe)
+        weakref.finalize(self, _held.pop, token, None)
+
+
+def call(token: str, sequence: int, number: int, request: Request, vectors: Vectors) -> Reply:
+    """Call a method of a part that is held here."""
+    held = _held.get(token)
+    if held is None:
+        raise PartGoneError
+    told, sent = held.call(sequence, request, vectors.messages)
+    return Reply({number: told}, sent)
+
+
+def added(one: Reply, other: Reply) -> Reply:
+    """Both replies as one, on their way up."""
+    vectors = [a + b for a, b in zip(one.vectors, other.vectors, strict=True)]
+    return Reply(one.numbers | other.numbers, vectors)
+
+
+def handed_on(vectors: Vectors) -> Vectors:
+    """A copy on this worker, for itself and those below it."""
+    return vectors
+
+
+def _room(recipe: Recipe) -> int:
+    """Bytes for the examples of a part. One that comes on top gets what the others have left, or a fair share."""
+    memory = available() // 2 // recipe.neighbours if recipe.memory is None else recipe.memory
+    if recipe.planned is not None:
+        return max(1, memory // recipe.planned)
+    with _lock:
+        parts = [held.part for held in _held.values() if held.part is not None]
+    return max(memory - sum(part.rows.nbytes for part in parts), memory // (2 * (len(parts) + 1)), 1)

@@ -1,0 +1,271 @@
+"""Prediction, evaluation and scans on a Dask cluster, file by file where the workers are.
+
+What is written is a set of Parquet files, part-00000.parquet and so on, one for each file that is read and in the same
+order. Each appears whole or not at all, and is written by whoever reads, so that the folder has to be one that all
+workers share, or is a folder on each of them. Work that a worker was lost with is done by another one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dotadd.atomic import replacing
+from dotadd.distributed.connection import require_client, require_same_version
+from dotadd.distributed.partitions import Files, Partitions, find
+from dotadd.errors import DataError, DotaddError
+from dotadd.metrics import Evaluation, confusion
+from dotadd.model_file import Classifier
+from dotadd.ranking import Ranking
+from dotadd.scan import STRANDS, Scanned, candidates, scores
+from dotadd.sources.files import NoExamplesError
+from dotadd.sources.windows import Counts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from distributed import Client
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that were written, and the rows in each."""
+
+    paths: list[str]
+    rows: list[int]
+
+
+def predict(
+    client: Client,
+    model: Classifier,
+    data: Any,
+    folder: str | os.PathLike[str],
+    *,
+    n_jobs: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> Written:
+    """Write the label and the score of each row: columns `label` and `score`, or `score_<label>` for each of several.
+
+    `data` is what `LinearSVM.fit` takes beside a client: names or patterns of files. n_jobs is the threads for each
+    file; by default one, as a worker does as many files at a time as it has threads.
+    """
+    given = Partitions.of(data)
+    where = _empty_folder(folder)
+    done = list(_each(client, given, _predict, model, (given, where, n_jobs or 1), on_progress))
+    for _, skipped in done:
+        given.skipped.merge(skipped)
+    return Written([_part(where, number) for number in range(len(done))], [rows for rows, _ in done])
+
+
+def evaluate(
+    client: Client, model: Classifier, data: Any, *, n_jobs: int | None = None, on_progress: OnProgress | None = None
+) -> Evaluation:
+    """Compare the model's predictions with the labels of all files."""
+    given = Partitions.of(data)
+    total: _Measured | None = None
+    for one, skipped in _each(client, given, _evaluate, model, (given, n_jobs or 1), on_progress):
+        given.skipped.merge(skipped)
+        total = one if total is None else total + one
+    assert total is not None
+    rows = int(total.confusion.sum())
+    if not rows:
+        raise DataError("has no rows that can be used", given.name)
+    return Evaluation(
+        rows,
+        float(np.trace(total.confusion) / rows),
+        [ranking.auroc() for ranking in total.rankings],
+        [ranking.auprc() for ranking in total.rankings],
+        total.confusion,
+    )
+
+
+def scan(
+    client: Client,
+    model: Classifier,
+    fasta: Any,
+    folder: str | os.PathLike[str],
+    *,
+    signal: str,
+    before: int | None = None,
+    threshold: float | None = None,
+    strand: str = "both",
+    n_jobs: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> Scanned:
+    """Score every candidate of the signal in FASTA files: columns chromosome, strand, start, end and score.
+
+    Intervals count as in BED (see `dotadd.scan`). Only scores above the threshold are written, by default all.
+    """
+    if strand not in STRANDS:
+        raise DotaddError(f"strand is {strand!r}; it has to be one of {', '.join(STRANDS)}")
+    where = _empty_folder(folder)
+    limit = -np.inf if threshold is None else threshold
+    further = (where, signal, before, limit, strand, n_jobs or 1)
+    data = Partitions.of(fasta)
+    done = list(_each(client, data, _scan, model, further, on_progress))
+    counts = Counts()
+    for one in done:
+        for name in ("sequences", "windows"):
+            setattr(counts, name, getattr(counts, name) + getattr(one.counts, name))
+        counts.dropped.unknown += one.counts.dropped.unknown
+        counts.dropped.off_end += one.counts.dropped.off_end
+    if not counts.windows:
+        raise DataError("has no window that the model could score", data.name)
+    return Scanned(counts.windows, sum(one.written for one in done), counts)
+
+
+def _each(
+    client: Client,
+    data: Partitions,
+    work: Callable[..., Any],
+    model: Classifier,
+    further: tuple[Any, ...],
+    on_progress: OnProgress | None,
+) -> Iterator[Any]:
+    """work(model, path, number, *further) of each file, on a worker that has it; answers come in order."""
+    require_client(client)
+    from distributed import CancelledError, as_completed
+
+    if not (alive := list(client.nthreads())):
+        raise DotaddError("the Dask cluster has no workers")
+    require_same_version(client, alive)
+    files = Files.of(data.names, client.run(find, data.names, workers=alive))
+    (sent,) = client.scatter([model], broadcast=True, hash=False)
+    futures = []
+    for number, path in enumerate(files.sizes):
+        able = files.workers_with([path])
+        where = {} if len(able) == len(alive) else {"workers": able, "allow_other_workers": False}
+        futures.append(client.submit(work, sent, path, number, *further, pure=False, **where))
+    size = dict(zip(futures, files.sizes.values(), strict=True))
+    total, done = max(1, sum(size.values())), 0
+    try:
+        with client.as_current():
+            for future in as_completed(futures):
+                future.result()  # the first error ends it all
+                done += size[future]
+                if on_progress is not None:
+                    on_progress(done / total)
+        yield from client.gather(futures)
+    except CancelledError as error:
+        raise DotaddError("the Dask scheduler has gone, or all workers that knew the model") from error
+    finally:
+        if client.status == "running":
+            client.cancel(futures, force=True)
+
+
+def _empty_folder(folder: str | os.PathLike[str]) -> str:
+    """The folder for the parts, which may not hold any yet: there could be more of them than are written now."""
+    path = Path(os.path.abspath(os.path.expanduser(os.fspath(folder))))
+    if path.exists() and not path.is_dir():
+        raise DotaddError(f"{folder}: is a file; parts are written to a folder")
+    if path.is_dir() and any(path.glob("part-*.parquet")):
+        raise DotaddError(f"{folder}: there are parts in this folder already; remove them, or give another folder")
+    return str(path)
+
+
+def _part(folder: str, number: int) -> str:
+    return os.path.join(folder, f"part-{number:05}.parquet")
+
+
+def _write(path: str, schema: pa.Schema, tables: Iterator[dict[str, Any]]) -> int:
+    """A Parquet file of these columns, some rows at a time; returns how many rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    rows = 0
+    with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+        for columns in tables:
+            batch = pa.RecordBatch.from_pydict(columns, schema)
+            writer.write_batch(batch)
+            rows += len(batch)
+    return rows
+
+
+def _predict(model: Classifier, path: str, number: int, data: Partitions, folder: str, threads: int) -> tuple[int, Any]:
+    import pyarrow as pa
+
+    labels = pa.array(model.classes.tolist())
+    two = len(model.classes) == 2
+    names = ["score"] if two else [f"score_{label}" for label in model.classes.tolist()]
+    schema = pa.schema({"label": labels.type} | dict.fromkeys(names, pa.float64()))
+    source = data.source([path])
+
+    def tables() -> Iterator[dict[str, Any]]:
+        try:
+            for _, score in model.decision_chunks(source, n_jobs=threads):
+                columns = dict(zip(names, score[None] if two else score.T, strict=True))
+                yield {"label": labels.take(pa.array(model.winners(score)))} | columns
+        except NoExamplesError:
+            return
+
+    return _write(_part(folder, number), schema, tables()), source.skipped
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What a file tells of how good the model is."""
+
+    rankings: list[Ranking]
+    confusion: np.ndarray
+
+    def __add__(self, other: _Measured) -> _Measured:
+        rankings = [one + another for one, another in zip(self.rankings, other.rankings, strict=True)]
+        return _Measured(rankings, self.confusion + other.confusion)
+
+
+def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threads: int) -> tuple[_Measured, Any]:
+    classes, source = model.classes, data.source([path])
+    positive = classes[1:] if len(classes) == 2 else classes
+    nothing = np.empty(0)
+    total = _Measured([Ranking.of(nothing, nothing) for _ in positive], np.zeros((len(classes),) * 2, np.int64))
+    try:
+        for chunk, score in model.decision_chunks(source, n_jobs=threads):
+            if chunk.y is None:
+                raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
+            strange = np.flatnonzero(~np.isin(chunk.y, classes))
+            if len(strange):
+                found = np.asarray(chunk.y)[strange[0]]
+                known = ", ".join(map(str, classes.tolist()))
+                raise chunk.error(int(strange[0]), f"label {found} is none of the model's classes ({known})")
+            columns: Sequence[np.ndarray] = [score] if len(classes) == 2 else list(score.T)
+            rankings = [Ranking.of(chunk.y == label, one) for label, one in zip(positive, columns, strict=True)]
+            counts = confusion(chunk.y, classes[model.winners(score)], classes)
+            total = total + _Measured(rankings, counts)
+    except NoExamplesError:
+        pass
+    return total, source.skipped
+
+
+def _scan(
+    model: Classifier, path: str, number: int, folder: str, signal: str, before: int | None, limit: float, strand: str,
+    threads: int,
+) -> Scanned:  # fmt: skip
+    import pyarrow as pa
+
+    windows = candidates(model, path, signal=signal, before=before)
+    numbers = {"start": pa.int64(), "end": pa.int64(), "score": pa.float32()}
+    schema = pa.schema({"chromosome": pa.string(), "strand": pa.string()} | numbers)
+
+    def tables() -> Iterator[dict[str, Any]]:
+        try:
+            for at, score in scores(model, windows, n_jobs=threads):
+                keep = score > limit
+                if strand != "both":
+                    keep &= at.minus == (strand == "-")
+                rows = np.flatnonzero(keep)
+                some = at.take(rows)
+                names = {name: some.to_arrow()[name].dictionary_decode() for name in ("chromosome", "strand")}
+                start = some.position - 1
+                yield names | {"start": start, "end": start + 2, "score": score[rows].astype(np.float32)}
+        except NoExamplesError:
+            return
+
+    written = _write(_part(folder, number), schema, tables())
+    return Scanned(windows.counts.windows, written, windows.counts)

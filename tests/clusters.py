@@ -1,0 +1,100 @@
+"""Dask clusters of real processes on this machine, and data in files for them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+from problems import noisy
+
+from dotadd.distributed.dask_engine import DaskEngine
+
+
+def write_parts(folder, X, y, rows, name="part-{}.svm"):
+    """A LIBSVM file for each share of the rows; returns the pattern."""
+    for number, mine in enumerate(rows):
+        lines = [f"{y[i]} " + " ".join(f"{j + 1}:{X[i, j]:.9g}" for j in np.flatnonzero(X[i])) for i in mine]
+        (folder / name.format(number)).write_text("".join(f"{line}\n" for line in lines))
+    return str(folder / name.format("*"))
+
+
+def even(n, parts):
+    return np.array_split(np.arange(n), parts)
+
+
+def data(n=240, d=12):
+    X, y = noisy(n=n, d=d)
+    return X.astype(np.float32), y
+
+
+def pids(client):
+    return client.run(os.getpid)
+
+
+class Struck(DaskEngine):
+    """An engine to which something happens when a round begins, or when it is on its way: strike(engine, a worker)."""
+
+    def __init__(self, *given, strike, at=4, method="descend", before=False, **options):
+        self.strike, self.left, self.method, self.before = strike, at, method, before
+        super().__init__(*given, **options)
+
+    def _ask(self, parts, request, vectors=()):
+        self.left -= request.method == self.method
+        if self.before:
+            self._perhaps(request.method)
+        return super()._ask(parts, request, vectors)
+
+    def _wait(self, root, calls, what):
+        self._perhaps(what)
+        return super()._wait(root, calls, what)
+
+    def _perhaps(self, method):
+        if method == self.method and self.left == 0 and self.strike is not None:
+            strike, self.strike = self.strike, None
+            strike(self, self._seats[0].worker)
+
+
+def killed(engine, worker):
+    os.kill(pids(engine.client)[worker], signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@contextmanager
+def started(*arguments):
+    """A program of Dask in a process of its own."""
+    command = [sys.executable, "-m", "dask", *arguments]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, **quiet)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def scheduler(port):
+    with started("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard") as process:
+        deadline = time.monotonic() + 30.0
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield process
+
+
+def worker(port, folder):
+    options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
+    options += ["--death-timeout", "60"]  # so that none outlives its test by much
+    return started("worker", f"tcp://127.0.0.1:{port}", *options, "--local-directory", str(folder))

@@ -1,0 +1,162 @@
+"""The command line on Dask workers: training, prediction, evaluation and scans, in real processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from clusters import data, even, free_port, scheduler, worker, write_parts
+
+pytest.importorskip("distributed")
+
+import dotadd
+from dotadd import metrics
+from dotadd.cli import run
+from dotadd.distributed import connection
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = data()
+    write_parts(tmp_path, X, y, [*even(240, 3), []])
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    port, folder = free_port(), tmp_path_factory.mktemp("workers")
+    with scheduler(port), worker(port, folder / "a"), worker(port, folder / "b"):
+        yield f"tcp://127.0.0.1:{port}"
+
+
+def test_training_on_a_cluster_leaves_the_model_of_one_machine_and_no_checkpoint(folder, address, capsys):
+    assert run(["train", "part-*.svm", "-o", "m", "-C", "0.1", "--scheduler", address, "--log", "log"]) == 0
+    shown = capsys.readouterr().out
+    assert "cocoa: the examples lie in parts" in shown
+    assert "rounds" in shown
+    assert run(["train", "part-0.svm", "part-1.svm", "part-2.svm", "-o", "alone", "-C", "0.1", "-q"]) == 0
+    together, alone = dotadd.load("m").training, dotadd.load("alone").training
+    assert together["rows"] == alone["rows"] == 240
+    assert together["gap"] <= 1e-3
+    assert together["primal"] == pytest.approx(alone["primal"], rel=2e-3)
+    assert json.loads((folder / "log").read_text().splitlines()[-1])["summary"]["training"]["solver"] == "cocoa"
+    assert sorted(os.listdir()) == ["alone", "log", "m", *(f"part-{number}.svm" for number in range(4))]
+
+
+def test_ctrl_c_keeps_the_model_and_a_checkpoint_that_other_workers_go_on_from(folder, address):
+    """The signal goes to the whole process group, as from a terminal, and the workers must not mind."""
+    options = ["part-*.svm", "-o", "m", "-C", "10", "--tol", "1e-7", "--max-passes", "100000"]
+    command = [sys.executable, "-m", "dotadd", "train", *options, "--workers", "2", "--log", "log"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while process.poll() is None:
+        if os.path.exists("log") and os.path.getsize("log"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "the model so far is saved in m" in said
+    assert "dotadd: to go on from m.checkpoint" in said
+    first = dotadd.load("m").training
+    assert 0.0 < first["gap"] < 1.0
+    assert run(["train", *options[:-4], "--tol", "1e-3", "--scheduler", address, "-q", "--resume"]) == 0
+    again = dotadd.load("m").training
+    assert again["gap"] <= 1e-3
+    assert again["passes"] > first["passes"]
+    assert not [name for name in os.listdir() if "checkpoint" in name]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("x.svm --scheduler tcp://127.0.0.1:9", "tcp://127.0.0.1:9: no Dask scheduler answers there"),
+        ("x.svm --scheduler {address}", "x.svm: no worker has a file of this name"),
+        ("part-*.svm --scheduler {address} --workers 2", "give one of them"),
+        ("part-*.svm --workers 0", "start at least one"),
+        ("part-*.svm --workers 1 --kernel rbf", "not for --kernel"),
+        ("part-*.svm --scheduler {address} --solver dcd", "works on one machine"),
+        ("part-0.svm --solver cocoa", "give engine= .--workers."),
+        ("part-*.svm odd.csv --scheduler {address}", "odd.csv: "),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(folder, address, capsys, monkeypatch, options, complaint):
+    monkeypatch.setattr(connection, "ANSWER", 0.5)
+    (folder / "odd.csv").write_text("label,a\n1,2\n-1,3\n")
+    assert run(["train", *options.format(address=address).split(), "-o", "m"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert complaint.replace(".--workers.", "(--workers)") in said[-1]
+    assert len(said) == 1
+    assert not (folder / "m").exists()
+    assert not np.any([name.startswith("m.") for name in os.listdir()])
+
+
+def test_predictions_are_those_of_one_machine_in_a_set_of_parquet_files(folder, address, capsys):
+    assert run(["train", "part-*.svm", "-o", "m", "-C", "0.1", "-q", "--workers", "1"]) == 0
+    assert run(["predict", "m", "part-*.svm", "-o", "scores", "--scheduler", address]) == 0
+    assert "240 rows in 4 files in scores" in capsys.readouterr().err
+    names = [f"part-0000{number}.parquet" for number in range(4)]
+    assert sorted(os.listdir("scores")) == names
+    model = dotadd.load("m")
+    for number, name in enumerate(names):
+        table = pq.read_table(folder / "scores" / name)
+        assert table.column_names == ["label", "score"]
+        if number < 3:
+            assert table["label"].to_pylist() == model.predict(f"part-{number}.svm").tolist()
+            np.testing.assert_allclose(table["score"], model.decision_function(f"part-{number}.svm"), rtol=1e-5)
+        else:
+            assert len(table) == 0
+    assert run(["predict", "m", "part-*.svm", "-o", "scores", "--scheduler", address]) == 2
+    assert "there are parts in this folder already" in capsys.readouterr().err
+    assert run(["evaluate", "m", "part-*.svm", "--scheduler", address, "--log", "there"]) == 0
+    assert run(["evaluate", "m", *(f"part-{number}.svm" for number in range(3)), "--log", "here"]) == 0
+    there, here = (json.loads((folder / name).read_text()) for name in ("there", "here"))
+    for measure in ("rows", "accuracy", "auroc", "auprc", "confusion"):
+        np.testing.assert_allclose(there[measure], here[measure], err_msg=measure)
+
+
+def test_several_classes_are_predicted_and_evaluated_file_by_file(folder, address):
+    from dotadd import partitioned
+    from dotadd.distributed.connection import connected
+
+    X, y = data()
+    y = np.where(X[:, 0] > 0.9, 2, y)
+    pattern = write_parts(folder, X, y, even(240, 2), name="three-{}.svm")
+    svm = dotadd.LinearSVM(C=0.1).fit(X, y)
+    with connected(address) as client:
+        done = partitioned.predict(client, svm.model_, pattern, "scores")
+        found = partitioned.evaluate(client, svm.model_, pattern)
+    assert done.rows == [120, 120]
+    table = pq.read_table(done.paths)
+    assert table.column_names == ["label", "score_-1", "score_1", "score_2"]
+    assert table["label"].to_pylist() == svm.predict(X).tolist()
+    expected = metrics.evaluate(y, svm.decision_function(X), svm.classes_)
+    assert found.accuracy == expected.accuracy
+    assert found.auroc == pytest.approx(expected.auroc)
+    assert found.auprc == pytest.approx(expected.auprc)
+    np.testing.assert_array_equal(found.confusion, expected.confusion)
+
+
+def test_a_scan_finds_what_one_machine_finds_chromosome_by_chromosome(folder, address, capsys):
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        letters = "".join(rng.choice(list("ACGT"), 3000))
+        (folder / f"{name}.fa").write_text(f">{name}\n{letters}\n")
+    (folder / "zero.fa").write_text(">zero\nAAAA\n")
+    windows = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(40)]
+    dotadd.LinearSVM(dotadd.Spectrum(2)).fit(windows, rng.choice([-1, 1], 40)).model_.save("m")
+    shared = ["--model", "m", "--signal", "acceptor", "--strand", "+", "--threshold", "0"]
+    assert run(["scan", "one.fa", "two.fa", "zero.fa", *shared, "-o", "here.bedgraph"]) == 0
+    assert run(["scan", "*.fa", *shared, "-o", "there", "--scheduler", address]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].split(",")[0] == shown[4].split(",")[0]  # positions
+    lines = [line.split("\t") for line in (folder / "here.bedgraph").read_text().splitlines()]
+    table = pq.read_table([folder / "there" / f"part-0000{number}.parquet" for number in range(3)])
+    assert [table[name].to_pylist() for name in ("chromosome", "start", "end")] == [
+        [line[0] for line in lines], [int(line[1]) for line in lines], [int(line[2]) for line in lines],
+    ]  # fmt: skip
+    np.testing.assert_allclose(table["score"], [float(line[3]) for line in lines], rtol=1e-5)
+    assert set(table["strand"].to_pylist()) == {"+"}

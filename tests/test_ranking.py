@@ -1,0 +1,31 @@
+"""Rankings: areas are those of all scores together, exactly or nearly, however the rows are shared out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dotadd import metrics, ranking
+from dotadd.ranking import Ranking
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=40), st.integers(0, 40))
+def test_areas_of_joined_rankings_are_those_of_all_rows(rows, cut):
+    positive, score = (np.array(column) for column in zip(*rows, strict=True))
+    joined = Ranking.of(positive[:cut], score[:cut]) + Ranking.of(positive[cut:], score[cut:])
+    assert joined.auroc() == pytest.approx(metrics.auroc(positive, score), nan_ok=True)
+    assert joined.auprc() == pytest.approx(metrics.auprc(positive, score), nan_ok=True)
+
+
+def test_with_more_scores_than_there_is_room_for_areas_are_close(monkeypatch):
+    monkeypatch.setattr(ranking, "MOST", 3000)
+    rng = np.random.default_rng(0)
+    positive = rng.random(20_000) < 0.2
+    score = rng.normal(size=20_000) + positive
+    parts = [Ranking.of(positive[k::4], score[k::4]) for k in range(4)]
+    joined = parts[0] + parts[1] + parts[2] + parts[3]
+    assert len(joined.score) <= 3000
+    assert (np.diff(joined.score) < 0).all()
+    assert joined.true.sum() == positive.sum()
+    assert joined.auroc() == pytest.approx(metrics.auroc(positive, score), abs=1e-3)
+    assert joined.auprc() == pytest.approx(metrics.auprc(positive, score), abs=3e-3)
