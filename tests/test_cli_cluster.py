@@ -147,7 +147,7 @@ def test_a_scan_finds_what_one_machine_finds_chromosome_by_chromosome(folder, ad
         (folder / f"{name}.fa").write_text(f">{name}\n{letters}\n")
     (folder / "zero.fa").write_text(">zero\nAAAA\n")
     windows = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(40)]
-    dotadd.LinearSVM(dotadd.Spectrum(2)).fit(windows, rng.choice([-1, 1], 40)).model_.save("m")
+    dotadd.LinearSVM(dotadd.Spectrum(2), C=0.3).fit(windows, rng.choice([-1, 1], 40)).model_.save("m")
     shared = ["--model", "m", "--signal", "acceptor", "--strand", "+", "--threshold", "0"]
     assert run(["scan", "one.fa", "two.fa", "zero.fa", *shared, "-o", "here.bedgraph"]) == 0
     assert run(["scan", "*.fa", *shared, "-o", "there", "--scheduler", address]) == 0
