@@ -84,7 +84,7 @@ def started(*arguments):
 @contextmanager
 def scheduler(port):
     with started("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard") as process:
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 120.0
         while time.monotonic() < deadline:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
@@ -96,5 +96,5 @@ def scheduler(port):
 
 def worker(port, folder):
     options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
-    options += ["--death-timeout", "60"]  # so that none outlives its test by much
+    options += ["--death-timeout", "180"]  # so that none outlives its test by much
     return started("worker", f"tcp://127.0.0.1:{port}", *options, "--local-directory", str(folder))

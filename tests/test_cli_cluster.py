@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -56,8 +57,9 @@ def test_ctrl_c_keeps_the_model_and_a_checkpoint_that_other_workers_go_on_from(f
     while process.poll() is None:
         if os.path.exists("log") and os.path.getsize("log"):
             break
+        time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=240)[1]
     assert process.returncode == 130, said
     assert "the model so far is saved in m" in said
     assert "dotadd: to go on from m.checkpoint" in said
