@@ -191,7 +191,7 @@ def test_ctrl_c_while_reading_writes_nothing(folder, capsys, monkeypatch):
 def test_warmup_names_what_it_compiles_and_complains_of_nothing(capsys, recwarn):
     assert run(["warmup"]) == 0
     shown, said = capsys.readouterr()
-    assert len(re.findall(r"^\d/\d .* \d+\.\d s$", shown, re.MULTILINE)) == len(JOBS)
+    assert len(re.findall(r"^\d+/\d+ .* \d+\.\d s$", shown, re.MULTILINE)) == len(JOBS)
     assert "compiled in" in shown
     assert not [line for line in said.splitlines() if "compiling for this machine" not in line]
     assert not list(recwarn)

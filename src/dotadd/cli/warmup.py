@@ -102,6 +102,18 @@ def _kernels() -> None:
     KernelSVM("Spectrum(2)", random_state=0).fit(strings, [1, -1]).predict(strings)
 
 
+def _lattices() -> None:
+    """Rational kernels on strings, and on lattices from a file."""
+    from dotadd.estimators import LinearSVM
+
+    strings = ["some words", "other words"]
+    LinearSVM("Rational(ngram(3)) + Rational(gappy_ngram(2, 0.5))", random_state=0).fit(strings, [1, -1])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lattices.txt")
+        path.write_text("yes\ta\n0 1 some 0.1\n0 1 other 1\n1 2 words 0\n2\n\nno\tb\n0 1 words 0\n1 2 other 0\n2\n")
+        LinearSVM("Rational(ngram(1) + gappy_ngram(2, 0.5)).normalized()", random_state=0).fit(str(path))
+
+
 def _genome() -> None:
     """Windows, a model of them, a scan, and the names of its features."""
     from dotadd.estimators import LinearSVM
@@ -132,5 +144,6 @@ JOBS: dict[str, Callable[[], None]] = {
     "genomes": _genome,
     "images": _images,
     "kernel machines": _kernels,
+    "lattices": _lattices,
     "text": _expression("NGrams((3, 4)) + BagOfWords()", ["some words", "other words"]),
 }
