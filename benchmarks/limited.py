@@ -6,10 +6,12 @@ next.
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Self
 
 ENDED = 5.0  # seconds for an idle process to end by itself
@@ -72,3 +74,21 @@ def _serve(calls: Connection, function: Callable[..., Any], threads: int) -> Non
             except EOFError:
                 return
             calls.send(function(*args))
+
+
+def asked(description: str | None, choices: Iterable[str], max_time: float) -> dict[str, Any]:
+    """What the command line asks of an experiment that runs programs within a limit, as arguments of its `main`."""
+    names = list(choices)
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", dest="names", default=",".join(names), help="some of %(default)s")
+    parser.add_argument("--rows", type=int, help="examples to train on, at most")
+    parser.add_argument("--threads", type=int, default=1, help="cores for each program; %(default)s")
+    parser.add_argument("--repeat", type=int, default=2, help="runs, the fastest of which counts; %(default)s")
+    parser.add_argument("--max-time", type=float, default=max_time, help="seconds for a run; %(default)g")
+    parser.add_argument("--write", dest="page", type=Path, help="a page for the tables, to be kept up to date")
+    parser.add_argument("--tiny", action="store_true", help="a few hundred made-up examples")
+    given = vars(parser.parse_args())
+    given["names"] = given["names"].split(",")
+    if unknown := sorted(set(given["names"]) - set(names)):
+        parser.error(f"there is no {unknown[0]}; choose among {', '.join(names)}")
+    return given

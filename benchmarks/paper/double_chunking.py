@@ -22,7 +22,6 @@ most in table 1.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -33,7 +32,7 @@ import numpy as np
 
 from benchmarks import kernel_svm
 from benchmarks.kernel_svm import Answer, Task
-from benchmarks.limited import Limited
+from benchmarks.limited import Limited, asked
 from benchmarks.paper.coffin import Table, tell, with_section
 from dotadd.batch import DenseRows
 from dotadd.kernel_svm.double_chunking import double_chunking
@@ -313,19 +312,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(TABLES), help="some of %(default)s")
-    parser.add_argument("--rows", type=int, help="examples to train on")
-    parser.add_argument("--threads", type=int, default=1, help="cores for each program; %(default)s")
-    parser.add_argument("--repeat", type=int, default=2, help="runs, the fastest of which counts; %(default)s")
-    parser.add_argument("--max-time", type=float, default=MAX_TIME, help="seconds for a run; %(default)g")
-    parser.add_argument("--write", type=Path, help="a page for the tables, to be kept up to date")
-    parser.add_argument("--tiny", action="store_true", help="a few hundred made-up rows")
-    arguments = parser.parse_args()
-    names = arguments.only.split(",")
-    if unknown := sorted(set(names) - set(TABLES)):
-        parser.error(f"there is no {unknown[0]}; choose among {', '.join(TABLES)}")
-    main(
-        names, tiny=arguments.tiny, rows=arguments.rows, threads=arguments.threads, repeat=arguments.repeat,
-        max_time=arguments.max_time, page=arguments.write,
-    )  # fmt: skip
+    main(**asked(__doc__, TABLES, MAX_TIME))

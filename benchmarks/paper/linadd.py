@@ -28,7 +28,6 @@ of its seven sizes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import lzma
 import re
@@ -42,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import datasets
-from benchmarks.limited import Limited
+from benchmarks.limited import Limited, asked
 from benchmarks.paper.coffin import Table, tell, with_section
 from dotadd import metrics, simulate
 from dotadd.batch import Strings
@@ -273,19 +272,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(TASKS), help="some of %(default)s")
-    parser.add_argument("--rows", type=int, help="strings to train on, at most")
-    parser.add_argument("--threads", type=int, default=1, help="cores for each program; %(default)s")
-    parser.add_argument("--repeat", type=int, default=2, help="runs, the fastest of which counts; %(default)s")
-    parser.add_argument("--max-time", type=float, default=MAX_TIME, help="seconds for a run; %(default)g")
-    parser.add_argument("--write", type=Path, help="a page for the table, to be kept up to date")
-    parser.add_argument("--tiny", action="store_true", help="a few hundred simulated strings")
-    arguments = parser.parse_args()
-    names = arguments.only.split(",")
-    if unknown := sorted(set(names) - set(TASKS)):
-        parser.error(f"there is no {unknown[0]}; choose among {', '.join(TASKS)}")
-    main(
-        names, tiny=arguments.tiny, rows=arguments.rows, threads=arguments.threads, repeat=arguments.repeat,
-        max_time=arguments.max_time, page=arguments.write,
-    )  # fmt: skip
+    main(**asked(__doc__, TASKS, MAX_TIME))
