@@ -16,7 +16,8 @@ rare. Vowpal Wabbit and scikit-learn's SGDClassifier prove nothing, so they are 
 they predict as well as stream's answer does, to 0.001, or the best they did in five times its time
 (`benchmarks/online.py`). Peaks of memory are those of the process; one that has trained on a few rows has some 230 MB.
 
-    python -m benchmarks.streaming [--work DIR] [--rows N] [--C 1] [--repeat N] [--max-time S] [--tiny] [name ...]
+    python -m benchmarks.streaming [--work DIR] [--rows N] [--C 1] [--repeat N] [--max-time S]
+        [--no-learners] [--tiny] [name ...]
 """
 
 from __future__ import annotations
@@ -164,6 +165,7 @@ def sections(
     C: float = 1.0,
     repeat: int = 1,
     max_time: float = MAX_TIME,
+    learners: Sequence[str] = LEARNERS,
 ) -> Iterator[str]:
     """A table for each data set, in Markdown."""
     for name in names:
@@ -175,7 +177,7 @@ def sections(
         columns = [column.format(metric=stream.metric) for column in COLUMNS]
         lines = [_line(columns), "|---" * len(columns) + "|"]
         lines += [_line(cells_of(solver, found[solver], ours, max_time)) for solver in SOLVERS]
-        for program in LEARNERS:
+        for program in learners:
             tell(f"{name}: {program}")
             assert ours.answer.score is not None
             target = ours.answer.score - WITHIN
@@ -223,6 +225,7 @@ if __name__ == "__main__":
     parser.add_argument("--C", type=float, default=1.0)
     parser.add_argument("--repeat", type=int, default=3, help="runs with the tolerance that is found; %(default)s")
     parser.add_argument("--max-time", type=float, default=MAX_TIME, help="seconds for each run; %(default)g")
+    parser.add_argument("--no-learners", action="store_true", help=f"leave out {' and '.join(LEARNERS)}")
     parser.add_argument("--tiny", action="store_true", help="a few hundred rows of the same kinds")
     arguments = parser.parse_args()
     names = arguments.names or NAMES
@@ -231,6 +234,6 @@ if __name__ == "__main__":
     with work_folder(arguments.work) as folder:
         for section in sections(
             names, folder, tiny=arguments.tiny, rows=arguments.rows, C=arguments.C, repeat=arguments.repeat,
-            max_time=arguments.max_time,
+            max_time=arguments.max_time, learners=() if arguments.no_learners else LEARNERS,
         ):  # fmt: skip
             print(section, flush=True)
