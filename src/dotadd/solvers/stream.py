@@ -52,7 +52,6 @@ PATIENCE = 10  # visits for each row that has arrived, at most
 ENOUGH = 0.25  # of the gap that is asked for: examples in memory whose share is smaller are left as they are
 SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked whether to go on
 TELL_EVERY = 0.2  # seconds
-PAUSE = 0.02  # seconds that the reader is waited for before visits go on that gain less than the next piece would
 
 
 def stream(flow: Flow, settings: Settings) -> list[Result]:
@@ -174,21 +173,24 @@ class _Trainer:
 
         It pays while a visit raises the duals by more than visits and arriving rows have on average since the piece of
         so many rows came, which has `gained` so much: an animal leaves a bush when it finds less there than elsewhere.
-        Nor does it pay when the examples in memory are as good as solved, and only others can close the gap.
+        Nor does it pay when the examples in memory are as good as solved, and only others can close the gap. While the
+        reader is behind, visits cost nothing.
         """
         store, spent, most = self.store, ARRIVAL[self.flow.phi.bulk] * rows, PATIENCE * rows
-        while (len(store.order) or store.present.any()) and self._unsettled():
+        while len(store.order) or store.present.any():
+            if self._settled() and pieces.wait(0.0):
+                return
             before = self._duals()
             visits = max(1, self._visit_some(max(SLICE, rows // 2)))
             gain = self._duals() - before
             gained, spent, most = gained + gain, spent + visits, most - visits
-            if (most <= 0 or gain / visits < gained / spent) and pieces.wait(PAUSE if gain > 0.0 else TELL_EVERY):
+            if (most <= 0 or gain / visits < gained / spent) and pieces.wait(0.0 if gain > 0.0 else TELL_EVERY):
                 return
 
-    def _unsettled(self) -> bool:
-        """Whether the examples in memory have more than a small part of the gap that is asked for, in any problem."""
+    def _settled(self) -> bool:
+        """Whether the examples in memory have at most a small part of the gap that is asked for, in all problems."""
         at, left = self.at, len(self.store.order)
-        return any(at.kept(k, left) > ENOUGH * at.target * self._dual(k) for k in range(self.flow.problems))
+        return all(at.kept(k, left) <= ENOUGH * at.target * self._dual(k) for k in range(self.flow.problems))
 
     def _visit_some(self, most: int) -> int:
         """Visit the next examples of a round over the memory; returns how many."""
