@@ -11,8 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import reuters, runs
-from benchmarks.paper import rational_kernels, rational_lattices, rational_training
-from dotadd.automata import Automaton
+from benchmarks.paper import rational_kernels, rational_lattices, rational_size, rational_training
+from dotadd.automata import Automaton, equivalent, feature_automaton, gappy_ngram
 from dotadd.lattices import Lattices
 
 
@@ -104,3 +104,12 @@ def test_stories_are_split_and_unescaped_as_the_archive_says(tmp_path, monkeypat
     stories = reuters.load()
     assert stories.texts == ["A <B> Some text"] * 2
     assert stories.about.tolist() == stories.train.tolist() == [True, False]
+
+
+def test_the_features_of_a_story_with_gaps_are_those_of_the_composition():
+    builder = gappy_ngram(2, 0.5)
+    text = b"abcab"
+    found = rational_size.features(text, builder)
+    labels = np.frombuffer(text, np.uint8).astype(np.int32)
+    expected = feature_automaton(Automaton.from_string(labels), builder.transducer(255))
+    assert equivalent(found, expected)

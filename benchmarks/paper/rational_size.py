@@ -22,7 +22,10 @@ import numpy as np
 from benchmarks import automata, reuters
 from benchmarks.paper.coffin import Table, tell
 from dotadd import LinearSVM
-from dotadd.automata import Automaton, NumberedMinimal, WeightTrie, feature_automaton, minimize, parse
+from dotadd.automata import Automaton, Builder, NumberedMinimal, WeightTrie, feature_automaton, minimize, parse
+from dotadd.automata.builders import GappyNGram
+from dotadd.batch import Strings
+from dotadd.features.gappy_strings import gappy_counts
 
 ORDERS = (4, 5, 6, 7)
 COLUMNS = ["stories", "kernel", "support vectors", "trie", "minimal", "trie / minimal", "minimal, weights beside"]
@@ -57,16 +60,33 @@ def weights(stories: reuters.Stories, builder: str) -> tuple[WeightTrie, Numbere
     """W' as a trie and with its structure minimal, and the number of support vectors."""
     svm = LinearSVM(f"Rational({builder})", C=1.0, tol=0.01, solver="dcd", random_state=0)
     alpha = svm.fit(stories.texts, stories.about).result_.alpha
-    transducer = parse(builder).transducer(automata.SYMBOLS)
     trie, numbered = WeightTrie(), NumberedMinimal()
     used = np.flatnonzero(alpha)
     for row in used:
-        letters = np.frombuffer(stories.texts[row].encode("latin-1", "replace"), np.uint8).astype(np.int32)
-        phi = feature_automaton(Automaton.from_string(letters), transducer)
+        phi = features(stories.texts[row].encode("latin-1", "replace"), parse(builder))
         for w in (trie, numbered):
             w.add(float(alpha[row]) * stories.signs[row], phi)
     numbered.settle()
     return trie, numbered, len(used)
+
+
+def features(text: bytes, builder: Builder) -> Automaton:
+    """Phi' of a story. With gaps, X o T has a state for each place and each number of letters, and its determinization
+    takes minutes; the strings are listed first then, and their trie does as well."""
+    if not isinstance(builder, GappyNGram):
+        letters = np.frombuffer(text, np.uint8).astype(np.int32)
+        return feature_automaton(Automaton.from_string(letters), builder.transducer(automata.SYMBOLS))
+    _, ids, values = gappy_counts(Strings.from_list([text]), builder.n, builder.decay, 1.0)
+    order, byte = np.argsort(ids), np.uint64(8)
+    levels = [np.unique(ids >> np.uint64(k) * byte) for k in range(builder.n)][::-1]
+    first = np.cumsum([1, *(len(level) for level in levels)])
+    sources = [np.zeros(len(levels[0]), np.int64)]
+    for depth in range(1, builder.n):
+        sources.append(first[depth - 1] + np.searchsorted(levels[depth - 1], levels[depth] >> byte))
+    labels = (np.concatenate(levels) & np.uint64(255)).astype(np.int64)
+    finals = np.concatenate([np.zeros(first[-2]), values[order]])
+    targets = np.arange(1, first[-1])
+    return Automaton.from_arrays(np.concatenate(sources), targets, labels, labels, np.ones(len(labels)), finals)
 
 
 def sizes(line: Line, stories: reuters.Stories) -> list[str]:
