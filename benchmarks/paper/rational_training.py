@@ -1,12 +1,12 @@
 """Table 4 of the rational kernels paper: Algorithm 2 against an SMO, and against n-grams that are stored.
 
 News stories of Reuters-21578, about acquisitions or not, all 12,902 of the ModApte split or 466 of them, as strings of
-characters; the hinge loss, C = 1, and features of unit length, all cores. `Algorithm 2` is dual coordinate descent to
-a relative duality gap of 0.001 on features that are computed as they are needed: the seconds hold everything from the
+characters; the hinge loss, C = 1, and features of unit length, all cores. `Algorithm 2` is dual coordinate descent to a
+relative duality gap of 0.001 on features that are computed as they are needed: the seconds hold everything from the
 strings in memory to the proof, but no compiling. `slots` is `exact` where each n-gram has its own, and 22 where they
-are hashed into 2^22. `SMO` is this package's own with second-order working sets, shrinking and rows of the kernel matrix computed
-on demand, to a violation of 0.001 and with 500 MB for rows. The paper's seconds are those of its table, from
-machines of 2009; they leave out the computation of features, and what its features were scaled by is not said.
+are hashed into 2^22. `SMO` is this package's own with second-order working sets, shrinking and rows of the kernel
+matrix computed on demand, to a violation of 0.001 and with 500 MB for rows. The paper's seconds are those of its table,
+from machines of 2009; they leave out the computation of features, and what its features were scaled by is not said.
 
 Beside it: CountVectorizer(analyzer="char") and LinearSVC of scikit-learn on the same stories, scaled alike, with the
 loosest tolerance whose objective is not above the one of the exact Algorithm 2 by more than 0.1 %. Peaks of memory are
