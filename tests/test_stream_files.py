@@ -15,6 +15,7 @@ import dotadd
 from dotadd import LinearSVM
 from dotadd.errors import DataError, DotaddError, StreamingWarning
 from dotadd.sources.identity import Watched
+from dotadd.targets import Tally
 
 MEASURED = """
 import sys
@@ -228,3 +229,14 @@ def test_ctrl_c_writes_the_model_with_its_gap_and_says_how_to_go_on(tmp_path):
     assert "--resume" in said
     assert (tmp_path / "m.checkpoint").exists()
     assert "summary" in json.loads((tmp_path / "log").read_text().splitlines()[-1])
+
+
+def test_parts_without_labels_are_refused_with_the_name_of_the_first(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for number in range(2):
+        pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]}), tmp_path / f"{number}.parquet")
+    joined = dotadd.open(str(tmp_path / "*.parquet")).load()
+    with pytest.raises(DotaddError, match=r"0\.parquet: has no labels to train on"):
+        Tally().note(joined)

@@ -57,7 +57,7 @@ class Tally:
 
     def note(self, chunk: Chunk) -> None:
         if chunk.y is None:
-            raise DataError("has no labels to train on; say where they are with label= (--label)", chunk.path)
+            raise DataError("has no labels to train on; say where they are with label= (--label)", chunk.path_of(0))
         y = np.asarray(chunk.y)
         if y.dtype.kind == "f":
             bad = np.flatnonzero(y != np.floor(y))

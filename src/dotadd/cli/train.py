@@ -63,8 +63,8 @@ def train(
         dotadd train digits.svm -o digits.dotadd --kernel rbf --gamma 0.02 -C 5
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
-        dotadd train "part-*.parquet" -o all.dotadd --scheduler tcp://10.0.0.1:8786
-        dotadd train "part-*.parquet" -o all.dotadd --workers 4
+        dotadd train "part-*.parquet" --label y -o all.dotadd --scheduler tcp://10.0.0.1:8786
+        dotadd train "part-*.parquet" --label y -o all.dotadd --workers 4
 
     Parameters
     ----------
