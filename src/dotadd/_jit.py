@@ -4,7 +4,8 @@
 `inner` marks a function that only kernels call; it is compiled into them.
 
 Numba checks a cached kernel against its own file alone, so a change to an `inner` function in another file would leave
-old machine code in use. The cache folder is therefore named by a hash of all of the package's sources.
+old machine code in use. Here a kernel is kept under a hash of what its machine code is made from: its bytecode, that of
+all that it calls, and the constants that these read. An edit or an upgrade compiles what has changed and nothing else.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
+
+from dotadd._util.private_store import PrivateStore
 
 
 @contextmanager
@@ -41,9 +47,11 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 with _no_garbage_collection():
+    import llvmlite
     import numba
+    from numba.core import compiler, event
     from numba.core import config as _config
-    from numba.core import event
+    from numba.core.serialize import dumps
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 config: Any = _config  # its names are made at run time
@@ -78,27 +86,69 @@ def _wake_numba() -> None:
         return
 
 
-def _sources_hash() -> str:
-    package = Path(__file__).parent
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode())
-        digest.update(path.read_bytes())
-    # A cached kernel ignores NUMBA_BOUNDSCHECK, so checked and unchecked code live apart.
-    return digest.hexdigest() + ("-checked" if config.BOUNDSCHECK else "")
+def _recipe(function: Any) -> bytes:
+    """A hash of all that the machine code of this Python function is made from, but for the types of its arguments."""
+    digest = hashlib.blake2b(digest_size=16)
+    seen: set[int] = set()
+
+    def note(*values: object) -> None:
+        digest.update(repr(values).encode())
+
+    def take_code(code: CodeType, names: dict[str, Any]) -> None:
+        note(code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_exceptiontable)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                take_code(constant, names)
+            else:
+                take(constant)
+        for name in code.co_names:
+            if name in names:
+                note(name)
+                take(names[name], code.co_names)
+
+    def take(value: Any, attributes: tuple[str, ...] = ()) -> None:
+        """Something that compiled code refers to; of a module of ours, the attributes that are named beside it."""
+        called = getattr(value, "py_func", value)
+        if isinstance(called, FunctionType):
+            if id(called) in seen:
+                return
+            seen.add(id(called))
+            note(called.__module__, called.__qualname__, called.__defaults__)
+            take_code(called.__code__, called.__globals__)
+            for cell in called.__closure__ or ():
+                take(cell.cell_contents)
+        elif isinstance(value, ModuleType):
+            note(value.__name__)
+            if value.__name__.partition(".")[0] == __package__:
+                for name in attributes:
+                    take(getattr(value, name, None))
+        elif isinstance(value, np.ndarray):
+            note(value.dtype.str, value.shape, value.tobytes())
+        elif isinstance(value, frozenset):
+            note(sorted(map(repr, value)))
+        elif isinstance(value, tuple):
+            note(len(value))
+            for part in value:
+                take(part)
+        elif isinstance(value, (bool, int, float, complex, str, bytes, np.generic, type(None))):
+            note(type(value).__name__, value)
+        else:  # types and functions of NumPy and of Python, and `prefetch`: versions of all of them are in the key
+            note(getattr(value, "__qualname__", None) or getattr(value, "_name", None) or type(value).__qualname__)
+
+    take(function)
+    return digest.digest()
 
 
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+def _surroundings() -> bytes:
+    """Versions and options that machine code depends on beside its own source."""
+    versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version_info[:3], sys.platform)
+    own = hashlib.blake2b(Path(__file__).read_bytes()).hexdigest()
+    # A cached kernel would ignore NUMBA_BOUNDSCHECK, so checked and unchecked code have names of their own.
+    return repr((versions, own, bool(config.BOUNDSCHECK), str(config.OPT))).encode()
 
 
-def _cache_folder() -> Path | None:
-    """The first of these folders that can be written: the user's choice, the user's cache, the temporary folder."""
+def _open_store() -> PrivateStore | None:
+    """In the first of these folders that can be used: the user's choice, the user's cache, the temporary folder."""
     chosen = os.environ.get("DOTADD_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
     if os.name == "nt":
         home = Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir())
@@ -106,14 +156,82 @@ def _cache_folder() -> Path | None:
         home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     candidates = [Path(chosen)] if chosen else [home / "dotadd", Path(tempfile.gettempdir()) / f"dotadd-{user}"]
-    name = _sources_hash()
-    for candidate in candidates:
-        if _writable(candidate / name):
-            return candidate / name
-    return None
+    stores = [store for candidate in candidates if (store := PrivateStore.at(candidate / "kernels"))]
+    store = next((store for store in stores if store.writable), stores[0] if stores else None)
+    if store is not None and store.writable:
+        store.prune(siblings="[0-9a-f]" * 16 + "*")  # folders of dotadd 0.1, one for each edit of its sources
+    return store
 
 
-CACHE_FOLDER = None if JIT_DISABLED else _cache_folder()
+STORE = None if JIT_DISABLED else _open_store()
+
+
+class _KernelCache:
+    """What Numba asks for machine code before it compiles, and hands it to afterwards; one for each kernel.
+
+    A cache must never be the reason that a run fails: what cannot be loaded is compiled, and what cannot be saved is
+    told once.
+    """
+
+    save_error_told = False
+
+    def __init__(self, function: Any, store: PrivateStore) -> None:
+        self.function, self.store = function, store
+
+    @property
+    def cache_path(self) -> str:
+        return str(self.store.folder)
+
+    @cached_property
+    def _key(self) -> bytes:
+        return _surroundings() + _recipe(self.function)
+
+    def _name(self, signature: Any, codegen: Any) -> str:
+        key = repr((self._key, str(signature), codegen.magic_tuple())).encode()
+        readable = f"{self.function.__module__}.{self.function.__qualname__}".removeprefix("dotadd.")
+        readable = "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in readable)[-100:]
+        return f"{readable}-{hashlib.blake2b(key, digest_size=16).hexdigest()}"
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        kept = self.store.get(self._name(signature, target_context.codegen()))
+        if kept is None:
+            return None
+        try:
+            return compiler.CompileResult._rebuild(target_context, *pickle.loads(kept))
+        except Exception:  # whatever is wrong with it, compiling puts it right
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
+            return
+        content = dumps(result._reduce())
+        try:
+            self.store.put(self._name(signature, result.library.codegen), content)
+        except OSError as error:
+            if not _KernelCache.save_error_told:
+                _KernelCache.save_error_told = True
+                why = f"{self.store.folder} ({error.strerror or error})"
+                say(
+                    f"dotadd: cannot keep compiled code in {why}, so that the next run compiles again: "
+                    "make room there, or set DOTADD_CACHE_DIR to another folder"
+                )
+
+    def enable(self) -> None:
+        pass
+
+    def disable(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def say(line: str) -> None:
+    """A line for the person at the screen; one that nobody can receive is no reason to stop."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 class _CompileNotice(event.Listener):
@@ -126,12 +244,11 @@ class _CompileNotice(event.Listener):
         if self.said or not event.data["dispatcher"].py_func.__module__.startswith("dotadd"):
             return
         self.said = True
-        if CACHE_FOLDER is None:
+        if STORE is None:
             end = "; no cache folder can be written, so each run does this again: set DOTADD_CACHE_DIR to one that can"
         else:
             end = " (kept for later runs; `dotadd warmup` does all of it at once)"
-        sys.stderr.write(f"dotadd: compiling for this machine{end}\n")
-        sys.stderr.flush()
+        say(f"dotadd: compiling for this machine{end}")
 
     def on_end(self, event: Any) -> None:
         pass
@@ -145,14 +262,10 @@ if not JIT_DISABLED:
 
 def kernel(function: Function) -> Function:
     """A compiled function that Python calls: plain arrays and scalars in, GIL released, machine code kept on disk."""
-    if CACHE_FOLDER is None:
-        return numba.njit(**OPTIONS)(function)
-    chosen = config.CACHE_DIR
-    config.CACHE_DIR = str(CACHE_FOLDER)  # read once, while the dispatcher is made
-    try:
-        return numba.njit(cache=True, **OPTIONS)(function)
-    finally:
-        config.CACHE_DIR = chosen
+    dispatcher = numba.njit(**OPTIONS)(function)
+    if STORE is not None:
+        dispatcher._cache = _KernelCache(function, STORE)  # where cache=True puts one of Numba's own
+    return dispatcher
 
 
 def inner(function: Function) -> Function:

@@ -18,7 +18,7 @@ def warmup() -> None:
 
         DOTADD_CACHE_DIR=/var/cache/dotadd dotadd warmup
     """
-    from dotadd._jit import CACHE_FOLDER
+    from dotadd._jit import STORE
     from dotadd.errors import NotConvergedWarning
 
     started = time.perf_counter()
@@ -30,7 +30,7 @@ def warmup() -> None:
             warnings.simplefilter("ignore", NotConvergedWarning)  # nobody wants these answers
             job()
         sys.stdout.write(f"{time.perf_counter() - at:.1f} s\n")
-    where = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no cache folder can be written"
+    where = f"kept in {STORE.folder}" if STORE else "not kept: no cache folder can be written"
     sys.stdout.write(f"compiled in {time.perf_counter() - started:.1f} s, {where}\n")
 
 
