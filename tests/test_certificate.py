@@ -115,7 +115,8 @@ def test_primal_dual_and_gap_are_what_their_definitions_say(loss, intercept):
         assert found.dual == pytest.approx(dual)
         assert found.gap == pytest.approx((primal - dual) / primal)
         drift = ws[k] - (given[k] * ys[k]) @ X
-        assert found.drift == pytest.approx(0.5 * drift @ drift / primal)
+        drift_b = bs[k] - given[k] @ ys[k] if intercept == "regularized" else 0.0
+        assert found.drift == pytest.approx(0.5 * (drift @ drift + drift_b**2) / primal)
     assert len(count) == 1, "one reading tells it all"
 
 

@@ -7,10 +7,11 @@ from problems import INTERCEPTS, LOSSES, noisy, problem
 
 from dotadd import expand
 from dotadd.expand import Expansion
+from dotadd.solvers import settings as settings_module
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.settings import Settings, row_numbers
 
 TIGHT = Settings(tol=1e-7, max_passes=20000)
 
@@ -195,3 +196,12 @@ def test_distances_are_those_of_the_sum_built_by_hand_however_the_slots_are_cut(
     for nbytes in (1 << 20, 3 * 8 * 2):  # all slots at once; three at a time
         monkeypatch.setattr(expand, "EXACT_BYTES", nbytes)
         np.testing.assert_allclose(p.examples.squared_distances(coefficients, ws), expected, rtol=1e-12)
+
+
+def test_row_numbers_stay_apart_where_there_are_more_than_32_bits_can_tell(monkeypatch):
+    wanted = np.array([True, False, True])
+    assert row_numbers(wanted).dtype == np.uint32
+    monkeypatch.setattr(settings_module, "MOST_ROWS", 2)
+    assert row_numbers(wanted).dtype == np.uint64
+    assert row_numbers(wanted).tolist() == [0, 2]
+    assert np.iinfo(np.uint32).max >= settings_module.MOST_ROWS - 1

@@ -27,6 +27,15 @@ __all__ = ["Expansion", "Picked"]
 
 Piece = tuple[int, int]  # rows from the first up to the second
 
+
+class Seen(NamedTuple):
+    """What a proof asks of all rows: <w, phi(z_i)> for each w, |phi(z_i)|^2, and how many non-zeros one has at most."""
+
+    outputs: list[np.ndarray]
+    norms: np.ndarray
+    terms: int
+
+
 EXACT_BYTES = 256 << 20  # of sums in float64 at a time
 SHARE = 8  # pieces of rows for each thread, so that all end at about the same time
 TILES = 4  # tiles of w for each thread
@@ -74,6 +83,10 @@ class Expansion:
     def squared_norms(self) -> np.ndarray:
         """|phi(z_i)|^2 of every row."""
         return squared_norms_of_all(self.phi, self.batch, self.threads)
+
+    def see(self, ws: Sequence[np.ndarray]) -> Seen:
+        """What a proof asks of all rows."""
+        return Seen(self.dot(ws), self.squared_norms(), self.longest)
 
     def dot(self, ws: Sequence[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these rows (all by default) for each of several w."""
@@ -207,12 +220,20 @@ class Expansion:
     def _all(self) -> np.ndarray:
         return np.arange(len(self.batch), dtype=np.int64)
 
+    def _lengths(self) -> int | np.ndarray:
+        """At most so many non-zeros in any row, or in each of them."""
+        view = self._filling.view
+        return self.phi.bound(self.batch) if view is None else view.end - view.start
+
+    @cached_property
+    def longest(self) -> int:
+        """At most so many non-zeros in any row."""
+        return int(np.max(self._lengths())) if len(self) else 0
+
     @cached_property
     def _nonzeros(self) -> float:
         """Non-zeros of a row on average, at most."""
-        view = self._filling.view
-        lengths = self.phi.bound(self.batch) if view is None else view.end - view.start
-        return max(1.0, float(np.mean(lengths))) if len(self) else 1.0
+        return max(1.0, float(np.mean(self._lengths()))) if len(self) else 1.0
 
     def _pieces(self, rows: np.ndarray | None = None) -> list[Piece]:
         """These rows (all by default) in consecutive pieces (first, stop) for the threads.

@@ -44,7 +44,9 @@ def value(loss, margin):
     """loss(m)."""
     if loss == LOGISTIC:
         return np.log1p(np.exp(-margin)) if margin > 0.0 else np.log1p(np.exp(margin)) - margin
-    slack = max(0.0, 1.0 - margin)
+    slack = 1.0 - margin
+    if slack < 0.0:  # not by max(), which makes 0 of what is not a number
+        slack = 0.0
     return slack if loss == HINGE else slack * slack
 
 

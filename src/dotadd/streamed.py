@@ -14,7 +14,7 @@ from dotadd import expand
 from dotadd.ahead import ReadAhead
 from dotadd.batch import Batch
 from dotadd.errors import DataError
-from dotadd.expand import Expansion, squared_distance
+from dotadd.expand import Expansion, Seen, squared_distance
 from dotadd.features.base import FeatureMap, require_room
 
 
@@ -58,6 +58,20 @@ class Streamed:
 
         self._read(measure)
         return out
+
+    def see(self, ws: Sequence[np.ndarray]) -> Seen:
+        """What a proof asks of all rows, in one reading."""
+        seen = Seen([np.empty(len(self)) for _ in ws], np.empty(len(self)), 0)
+
+        def look(mine: slice, examples: Expansion) -> None:
+            nonlocal seen
+            outputs, seen.norms[mine], terms = examples.see(ws)
+            for output, theirs in zip(seen.outputs, outputs, strict=True):
+                output[mine] = theirs
+            seen = seen._replace(terms=max(seen.terms, terms))
+
+        self._read(look)
+        return seen
 
     def dot(self, ws: Sequence[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these rows (all by default) for each of several w."""

@@ -61,7 +61,7 @@ def _averaged(engine: Engine, task: Task, settings: Settings, prove: bool, gathe
         ws.append(w)
         messages.append(message)
         orders.append(Order(k, b, fresh=True))
-    found = certify(engine, ws, orders, messages, exact=prove)
+    found = certify(engine, task.intercept, ws, orders, messages, exact=prove)
     seconds = {"solve": solved - began, "certify": perf_counter() - solved}
     results = []
     for k, (w, certificate) in enumerate(zip(ws, found, strict=True)):

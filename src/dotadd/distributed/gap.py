@@ -1,7 +1,7 @@
 """The proof of how good an answer is, over all parts: primal, dual and gap from scratch, by one more round.
 
-The identity is that of solvers/problem.py. Each part sums up its losses and its local gaps at the shared w, and builds
-its share of w_alpha = sum_i alpha_i y_i phi(z_i) in float64; their sum tells how far rounding has carried w away.
+The arithmetic is that of solvers/proof.py. Each part sums up its rows at the shared w, and builds its share of
+w_alpha = sum_i alpha_i y_i phi(z_i) in float64; their sum tells how far rounding has carried w away.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dotadd.block import squared_length
 from dotadd.distributed.engine import Engine
-from dotadd.distributed.part import Measured, Order
+from dotadd.distributed.part import Order
 from dotadd.distributed.transport import Message
 from dotadd.expand import squared_distance
-from dotadd.solvers.certificate import SUM_BYTES, Certificate
+from dotadd.solvers.certificate import SUM_BYTES
+from dotadd.solvers.problem import Intercept
+from dotadd.solvers.proof import Certificate, RowSums
 
 
 def certify(
     engine: Engine,
+    intercept: Intercept,
     ws: Sequence[np.ndarray],
     orders: Sequence[Order],
     messages: Sequence[Message],
@@ -36,13 +38,7 @@ def certify(
         some = slice(first, first + together)
         replies = engine.round("measure", messages[some], orders=list(orders[some]), sums=exact)
         for j, (w, order) in enumerate(zip(ws[some], orders[some], strict=True)):
-            told: list[Measured] = [numbers[j] for numbers in replies.numbers]
-            losses, gap, balance = (sum(one[at] for one in told) for at in range(3))
-            primal = losses + 0.5 * squared_length(w) + 0.5 * order.b**2
-            drift = 0.5 * (order.b - balance) ** 2
-            if exact:
-                drift += 0.5 * squared_distance(w, replies.vectors[j].vector())
-            gap = max(0.0, gap + drift)
-            scale = 1.0 / primal if primal > 0.0 else 0.0
-            found.append(Certificate(primal, primal - gap, gap * scale, order.b, drift * scale))
+            rows = sum((numbers[j] for numbers in replies.numbers), RowSums())
+            distance = squared_distance(w, replies.vectors[j].vector()) if exact else 0.0
+            found.append(rows.certificate(w, intercept, order.b, distance))
     return found

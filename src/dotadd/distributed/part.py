@@ -23,17 +23,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dotadd.block import inner_product
 from dotadd.distributed.rows import Rows
 from dotadd.distributed.subproblem import Step, Subproblem, balance, descend_rows
 from dotadd.distributed.task import Outline, Task
 from dotadd.distributed.transport import Message
 from dotadd.features.base import FeatureMap
-from dotadd.losses import total_dual_term, total_loss
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.flow import Flow
 from dotadd.solvers.problem import Intercept, aligned_zeros
+from dotadd.solvers.proof import Rounding, RowSums
 from dotadd.solvers.settings import Settings
 from dotadd.solvers.stream import stream
 from dotadd.sources.base import Skipped, Source
@@ -58,14 +57,6 @@ class Order(NamedTuple):
     momentum: float = 0.0
     b_change: float = 0.0
     """What was added to b, as the message is to w."""
-
-
-class Measured(NamedTuple):
-    """Sums over the rows of a part at the shared w: losses, local gaps, and what alpha adds to b."""
-
-    losses: float
-    gaps: float
-    balance: float
 
 
 class Solved(NamedTuple):
@@ -144,25 +135,23 @@ class Part:
             self.b_gained[sub.k] = sub.balance_gained
         return [sub.finish() for sub in subs], [Message.of(sub.v.copy()) for sub in subs]
 
-    def measure(self, vectors: Vectors, *, orders: Sequence[Order], sums: bool) -> tuple[list[Measured], Vectors]:
-        """Losses and gaps at the shared w, and with `sums` what this part's alpha contributes to it, in float64."""
+    def measure(self, vectors: Vectors, *, orders: Sequence[Order], sums: bool) -> tuple[list[RowSums], Vectors]:
+        """What the rows prove at the shared w, and with `sums` what this part's alpha contributes to it, in float64."""
         for order, change in zip(orders, vectors, strict=True):
             self._receive(order, change)
-        losses, gaps, balances = (np.zeros(len(orders)) for _ in range(3))
+        told = [RowSums() for _ in orders]
         totals = [np.zeros(self.task.phi.dim) for _ in orders] if sums else []
         for mine, problem in self.rows.pieces():
             coefficients = []
-            outputs = problem.outputs([self.w[order.k] for order in orders])
-            for j, (order, output) in enumerate(zip(orders, outputs, strict=True)):
-                alpha, margins = self.alpha[order.k][mine], problem.margins(output, order.b, order.k)
-                found = total_loss(problem.loss, margins, problem.cost)
-                losses[j] += found
-                gaps[j] += found - total_dual_term(problem.loss, alpha, problem.cost) + inner_product(alpha, margins)
-                coefficients.append(alpha * problem.signs[order.k])
-                balances[j] += balance(problem, order.k, alpha)
+            seen = problem.examples.see([self.w[order.k] for order in orders])
+            for j, (order, output) in enumerate(zip(orders, seen.outputs, strict=True)):
+                alpha, sign = self.alpha[order.k][mine], problem.signs[order.k]
+                margins = problem.margins(output, order.b, order.k)
+                rounding = Rounding.of(self.w[order.k], order.b, seen.terms)
+                told[j] += RowSums.of(problem.loss, margins, alpha, sign, problem.cost, seen.norms, rounding)
+                coefficients.append(alpha * sign)
             if sums:
                 problem.examples.add(coefficients, totals)
-        told = [Measured(*map(float, one)) for one in zip(losses, gaps, balances, strict=True)]
         return told, [Message.of(total) for total in totals]
 
     def contribute(self, vectors: Vectors = (), *, k: int) -> tuple[float, Vectors]:

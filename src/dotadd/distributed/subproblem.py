@@ -36,7 +36,7 @@ from dotadd.losses import Loss, total_dual_term, total_loss
 from dotadd.solvers import descent
 from dotadd.solvers.descent import GAP, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.settings import shuffle
+from dotadd.solvers.settings import row_numbers, shuffle
 
 
 class Step(NamedTuple):
@@ -177,7 +177,7 @@ def descend_rows(
 
 def _sweep(problem: Problem, works: Sequence[_Work], norms: np.ndarray, rng: np.ndarray) -> None:
     """One sweep over the active rows in random order."""
-    order = np.flatnonzero(np.logical_or.reduce([work.active for work in works])).astype(np.int32)
+    order = row_numbers(np.logical_or.reduce([work.active for work in works]))
     shuffle(order, rng)
     step = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
     for work in works:

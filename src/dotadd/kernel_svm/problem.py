@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd.kernel_svm.gram import Gram
-from dotadd.solvers.result import Reason
+from dotadd.solvers.result import Reason, relative_gap
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,15 @@ class KernelResult:
     counts: dict[str, int] = field(default_factory=dict)
     """What else the solver counted, such as the rows of the kernel matrix that it computed."""
 
+    def __post_init__(self) -> None:
+        """Whoever made it: an answer with numbers that are none has diverged."""
+        if not np.isfinite([self.intercept, self.primal, self.dual, self.violation]).all():
+            object.__setattr__(self, "reason", Reason.DIVERGED)
+
     @property
     def gap(self) -> float:
         """(primal - dual) / primal."""
-        return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
+        return relative_gap(self.primal, self.primal - self.dual)
 
     @property
     def converged(self) -> bool:

@@ -28,12 +28,13 @@ import numpy as np
 from dotadd.block import squared_length
 from dotadd.interrupts import Interrupts
 from dotadd.solvers import descent
-from dotadd.solvers.certificate import Certificate, certify
+from dotadd.solvers.certificate import certify
 from dotadd.solvers.descent import ACTIVE, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
 from dotadd.solvers.problem import Intercept
+from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
 
 SWEEPS = 10  # over a block while it is in memory: the best of the 1, 10 and 20 of the paper
 RUNS = 8  # that the rows of a part are visited in, with those of other parts between them
@@ -174,7 +175,7 @@ def minimize_blocks(flow: Flow, settings: Settings, keep: Keep | None = None, ke
                 if not running:
                     break
                 run.one_pass(running)
-                run.certify([state for state in running if state.ready(settings.tol)])
+                run.certify([state for state in running if state.reason is None and state.ready(settings.tol)])
         except TimeUpError:
             limit = Reason.MAX_TIME
         except KeyboardInterrupt:
@@ -189,8 +190,7 @@ def minimize_blocks(flow: Flow, settings: Settings, keep: Keep | None = None, ke
 
 def _result(state: State, seconds: dict[str, float]) -> Result:
     assert state.reason is not None
-    unproved = Certificate(np.nan, np.nan, np.nan, float(state.numbers[INTERCEPT]), np.nan)
-    primal, dual, gap, intercept, _ = state.certificate or unproved
+    primal, dual, gap, intercept, _ = state.certificate or Certificate.missing(float(state.numbers[INTERCEPT]))
     return Result(
         w=state.w,
         intercept=intercept,
@@ -237,6 +237,8 @@ class _Run:
                         progress = state.progress(self.clock.elapsed(), read / self.flow.rows, cached)
                     else:
                         progress = state.end_pass(self.clock.elapsed(), self.step, cached)
+                        if not np.isfinite(progress.primal):
+                            state.reason = Reason.DIVERGED
                     if self.settings.on_progress is not None:
                         self.settings.on_progress(progress, state.k)
 
@@ -318,10 +320,10 @@ class _Run:
         """Visit the rows that may move once, in random order; the first time, sum up the gaps of those just read."""
         runs = []
         for part in parts:
-            order = np.flatnonzero(np.logical_or.reduce([part.active[state.k] for state in running])).astype(np.int32)
+            order = row_numbers(np.logical_or.reduce([part.active[state.k] for state in running]))
             shuffle(order, self.rng)
             runs += [(part, some) for some in np.array_split(order, min(RUNS, -(-len(order) // RUN_ROWS)) or 1)]
-        turns = np.arange(len(runs), dtype=np.int32)
+        turns = np.arange(len(runs), dtype=np.uint32)
         shuffle(turns, self.rng)
         for state in running:
             descent.begin_sweep(state.numbers)

@@ -48,7 +48,7 @@ class Line(NamedTuple):
     def __call__(self, t: float) -> float:
         """P at t, but for the constant |w|^2 / 2."""
         risk = total_loss(self.loss, self.margins + t * self.slopes, self.cost)
-        return self.linear * t + 0.5 * self.quadratic * t**2 + risk
+        return self.linear * t + 0.5 * self.quadratic * t * t + risk
 
 
 class Method(NamedTuple):
@@ -113,7 +113,7 @@ def bundle(run: Run, method: Method) -> Steps:
                 intercept += refit(there)
                 slopes, rise = there - margins, intercept - run.intercept
                 linear += penalty * run.intercept * rise
-                quadratic += penalty * rise**2
+                quadratic += penalty * rise * rise
                 t = method.best(Line(loss, margins, slopes, cost, linear, quadratic))
             with run.phase("w"):
                 _move_towards(lowest, t, w)

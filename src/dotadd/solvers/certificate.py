@@ -1,49 +1,26 @@
-"""The proof of how good an answer is: primal, dual and gap from scratch, by reading the examples once more.
+"""The proof of how good an answer is (proof.py), for examples that pass by: they are read once more.
 
-The identity is that of problem.py,
-
-    P(w, b) - D(alpha) = sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ] + 1/2 |w - w_alpha|^2,
-
-and w_alpha = sum_i alpha_i y_i phi(z_i) is built in float64 while the margins m_i of w are computed. Where it takes too
-much memory it is built one stretch of slots after the other, with a reading for each.
+w_alpha = sum_i alpha_i y_i phi(z_i) is built in float64 while the margins of w are computed. Where it takes too much
+memory it is built one stretch of slots after the other, with a reading for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import NamedTuple
 
 import numpy as np
 
 from dotadd.ahead import ReadAhead
-from dotadd.block import inner_product, squared_length
+from dotadd.block import squared_length
 from dotadd.expand import squared_distance
-from dotadd.losses import total_dual_term, total_loss
 from dotadd.solvers.flow import Flow
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.result import Reason
+from dotadd.solvers.proof import Certificate, Rounding, RowSums
 
 SUM_BYTES = 64 << 20  # of sums in float64 that are built at once, beside the examples in memory
 ROWS = 1 << 16  # of a memory map that are worked on at a time
-
-
-class Certificate(NamedTuple):
-    """Primal and dual objective, gap = (primal - dual) / primal, and the intercept that they belong to."""
-
-    primal: float
-    dual: float
-    gap: float
-    intercept: float
-    drift: float
-    """What of the gap comes from the rounding of w, which is not quite sum_i alpha_i y_i phi(z_i)."""
-
-    def verdict(self, tol: float) -> Reason | None:
-        """Why to stop; None if more steps would help: all but the drift may still shrink."""
-        if self.gap <= tol:
-            return Reason.CONVERGED
-        return Reason.PRECISION if self.drift > 0.5 * tol and self.gap - self.drift <= tol else None
 
 
 def certify(
@@ -83,8 +60,9 @@ def certify(
                 problem = flow.problem(piece)
                 mine = slice(piece.first_row, piece.first_row + len(piece))
                 if number == 0:
-                    for judge, output in zip(judges, problem.outputs(list(ws)), strict=True):
-                        judge.see(problem, mine, output)
+                    outputs, norms, terms = problem.examples.see(list(ws))
+                    for judge, output in zip(judges, outputs, strict=True):
+                        judge.see(problem, mine, output, norms, terms)
                 coefficients = [some for judge in judges for some in judge.coefficients(problem, mine)]
                 if shared:
                     problem.examples.add(coefficients, flat)
@@ -121,18 +99,25 @@ class _Judge:
 
     def __init__(self, flow: Flow, k: int, w: np.ndarray, alpha: np.ndarray, intercept: float) -> None:
         self.flow, self.k, self.w, self.alpha, self.intercept = flow, k, w, alpha, intercept
-        self.losses = self.gaps = self.balance = self.drift = self.distance = 0.0
+        self.length = float(np.sqrt(squared_length(w)))
+        self.rows, self.drifted, self.distance = RowSums(), 0.0, 0.0
 
-    def see(self, problem: Problem, mine: slice, output: np.ndarray) -> None:
+    def see(self, problem: Problem, mine: slice, output: np.ndarray, norms: np.ndarray, terms: int) -> None:
         """Take the losses and the local gaps of these rows into account."""
-        alpha = np.asarray(self.alpha[mine])
-        self.balance += inner_product(alpha, problem.signs[self.k])
-        self.count(problem.margins(output, self.intercept, self.k), alpha, problem.cost)
+        alpha, sign = np.asarray(self.alpha[mine]), problem.signs[self.k]
+        self.count(problem.margins(output, self.intercept, self.k), alpha, sign, problem.cost, norms, terms)
 
-    def count(self, margins: np.ndarray, alpha: np.ndarray, cost: np.ndarray) -> None:
-        losses = total_loss(self.flow.loss, margins, cost)
-        self.losses += losses
-        self.gaps += losses - total_dual_term(self.flow.loss, alpha, cost) + inner_product(alpha, margins)
+    def count(
+        self,
+        margins: np.ndarray,
+        alpha: np.ndarray,
+        sign: np.ndarray,
+        cost: np.ndarray,
+        norms: np.ndarray,
+        terms: int,
+    ) -> None:
+        rounding = Rounding(terms, self.length, self.intercept)
+        self.rows += RowSums.of(self.flow.loss, margins, alpha, sign, cost, norms, rounding)
 
     def coefficients(self, problem: Problem, mine: slice) -> list[np.ndarray]:
         """What these rows are multiplied with in each of the sums."""
@@ -140,25 +125,16 @@ class _Judge:
 
     def conclude(self) -> None:
         """All rows were seen."""
-        if self.flow.intercept is Intercept.REGULARIZED:
-            self.gaps += 0.5 * (self.intercept - self.balance) ** 2
 
     def compare(self, w: np.ndarray, sums: list[np.ndarray]) -> None:
         """Take into account how far w is from its sum, in these slots."""
-        distance = 0.5 * squared_distance(w, sums[0])
-        self.drift += distance
-        self.distance += distance
+        self.distance += squared_distance(w, sums[0])
 
     def settle(self) -> None:
         """Make alpha the one that the certificate is about."""
 
     def certificate(self) -> Certificate:
-        primal = 0.5 * squared_length(self.w) + self.losses
-        if self.flow.intercept is Intercept.REGULARIZED:
-            primal += 0.5 * self.intercept**2
-        gap = max(0.0, self.gaps + self.distance)
-        scale = 1.0 / primal if primal > 0.0 else 0.0
-        return Certificate(primal, primal - gap, gap * scale, self.intercept, self.drift * scale)
+        return self.rows.certificate(self.w, self.flow.intercept, self.intercept, self.distance)
 
 
 class _FreeJudge(_Judge):
@@ -174,8 +150,10 @@ class _FreeJudge(_Judge):
         self.output, self.sign, self.cost = np.empty(flow.rows), np.empty(flow.rows, np.int8), cost
         self.totals = np.zeros(2)
         self.factors = np.ones(2)
+        self.farthest, self.terms = 0.0, 0  # the largest |phi(z)|^2, which stands for that of each row
 
-    def see(self, problem: Problem, mine: slice, output: np.ndarray) -> None:
+    def see(self, problem: Problem, mine: slice, output: np.ndarray, norms: np.ndarray, terms: int) -> None:
+        self.farthest, self.terms = max(self.farthest, float(norms.max())), max(self.terms, terms)
         self.output[mine], self.sign[mine], self.cost[mine] = output, problem.signs[self.k], problem.cost
         self.totals += [np.abs(side).sum() for side in self.coefficients(problem, mine)]
 
@@ -188,17 +166,24 @@ class _FreeJudge(_Judge):
         self.factors = np.divide(self.totals.min(), self.totals, out=np.ones(2), where=self.totals > 0.0)
         for mine in self._stretches_of_rows():
             margins = (self.output[mine] + self.intercept) * self.sign[mine]
-            self.count(margins, self.alpha[mine] * self._scales(mine), self.cost[mine])
+            alpha, norms = self.alpha[mine] * self._scales(mine), np.full(len(margins), self.farthest)
+            self.count(margins, alpha, self.sign[mine], self.cost[mine], norms, self.terms)
 
     def compare(self, w: np.ndarray, sums: list[np.ndarray]) -> None:
         positive, negative = sums
         positive += negative
-        self.drift += 0.5 * squared_distance(w, positive)
+        self.drifted += squared_distance(w, positive)
         positive -= negative
         positive *= self.factors[0]
         negative *= self.factors[1]
         positive += negative
-        self.distance += 0.5 * squared_distance(w, positive)
+        self.distance += squared_distance(w, positive)
+
+    def certificate(self) -> Certificate:
+        """Scaling alpha down moves w_alpha, which is no rounding: further steps make up for it."""
+        found = super().certificate()
+        scaled = 0.5 * (self.distance - self.drifted) / found.primal if found.primal > 0.0 else 0.0
+        return found._replace(drift=found.drift - scaled)
 
     def settle(self) -> None:
         for mine in self._stretches_of_rows():

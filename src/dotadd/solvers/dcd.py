@@ -41,9 +41,10 @@ from dotadd.solvers import descent
 from dotadd.solvers.descent import ACTIVE, BALANCE, DUAL_TERMS, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.proof import Certificate, Rounding, RowSums
+from dotadd.solvers.result import Progress, Reason, Result, relative_gap
 from dotadd.solvers.sample import Sample
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
 
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 
@@ -58,7 +59,9 @@ class _State:
         self.trace: list[Progress] = []
         self.target, self.failures, self.look_again = 0.0, 0, 0
         self.reason: Reason | None = None
-        self.primal = self.dual = self.gap = np.nan
+        self.sums = RowSums()
+        self.primal = self.gap = np.nan
+        self.certificate: Certificate | None = None
         self.restart()
 
     @property
@@ -76,10 +79,15 @@ class _State:
         descent.forget_thresholds(numbers)
         numbers[ACTIVE] = self.active.sum()
 
-    def set_gap(self, gap: float) -> None:
-        """Primal minus dual, and what follows from it."""
-        self.dual = self.primal - max(0.0, gap)
-        self.gap = max(0.0, gap) / self.primal if self.primal > 0.0 else 0.0
+    def measured(self, sums: RowSums) -> None:
+        """Take note of primal and gap at the margins of all rows; what rounding adds is only known at the end."""
+        self.sums, self.certificate = sums, None
+        self.primal = sums.primal(self.w, self.problem.intercept, self.intercept)
+        self.gap = relative_gap(self.primal, sums.gaps)
+
+    def prove(self, distance: float) -> None:
+        """Judge the answer as it was measured, given |w - w_alpha|^2."""
+        self.certificate = self.sums.certificate(self.w, self.problem.intercept, self.intercept, distance)
 
     def look_later(self, tol: float, bulk: bool) -> None:
         """Decide after a look at all margins, at which estimate of the gap to take the next one."""
@@ -105,7 +113,7 @@ class _State:
         gap = numbers[GAP] - descent.multiplier_term(numbers, intercept)
         descent.move_multiplier(numbers, intercept, multiplier_step)
         primal = dual + gap
-        relative = abs(gap) / primal if primal > 0.0 else 0.0
+        relative = relative_gap(primal, abs(gap)) if primal != 0.0 else 0.0
         active, rows = int(numbers[ACTIVE]), len(self.alpha)
         progress = Progress(len(self.trace) + 1, seconds, primal, dual, relative, active, rows, sample)
         self.trace.append(progress)
@@ -145,7 +153,7 @@ def dcd(
     limit = Reason.MAX_PASSES
     try:
         if alphas is not None:
-            _measure(sample, states, seconds)
+            _measure(sample, states, norms, step, seconds)
             for state in states:
                 state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
         for _ in range(settings.max_passes):
@@ -157,12 +165,15 @@ def dcd(
                 progress = state.end_pass(deadline.elapsed(), step, None if sample.whole else sample.size)
                 if settings.on_progress is not None:
                     settings.on_progress(progress, state.k)
+                if not np.isfinite(progress.primal):
+                    state.reason = Reason.DIVERGED
+            running = [state for state in running if state.reason is None]
             ready = [state for state in running if state.ready()]
             if not sample.whole:
                 if len(ready) < len(running):
                     continue
                 sample.grow()
-            _measure(sample, ready, seconds)
+            _measure(sample, ready, norms, step, seconds)
             for state in ready:
                 if sample.whole and state.gap <= settings.tol:
                     state.reason = Reason.CONVERGED
@@ -176,14 +187,14 @@ def dcd(
     for state in unfinished:
         state.reason = limit
     try:
-        _measure(Sample(problem, rng, grows=False), unfinished, seconds)
+        _measure(Sample(problem, rng, grows=False), unfinished, norms, step, seconds)
         _prove(problem, states, seconds)
         for state in states:
-            if state.reason is Reason.CONVERGED and state.gap > settings.tol:
+            if state.reason is Reason.CONVERGED and state.certificate and state.certificate.gap > settings.tol:
                 state.reason = Reason.PRECISION
     except KeyboardInterrupt:  # a second one: leave without the proof
         for state in states:
-            state.primal = state.dual = state.gap = np.nan
+            state.certificate = None
     return [_result(state, seconds) for state in states]
 
 
@@ -196,13 +207,14 @@ def _start(problem: Problem) -> np.ndarray:
 
 def _result(state: _State, seconds: dict[str, float]) -> Result:
     assert state.reason is not None
+    primal, dual, gap, intercept, _ = state.certificate or Certificate.missing(state.intercept)
     return Result(
         w=state.w,
-        intercept=state.intercept,
+        intercept=intercept,
         alpha=state.alpha,
-        primal=state.primal,
-        dual=state.dual,
-        gap=state.gap,
+        primal=primal,
+        dual=dual,
+        gap=gap,
         reason=state.reason,
         passes=len(state.trace),
         seconds=seconds,
@@ -229,7 +241,7 @@ def _pass(
     for state in states:
         descent.begin_sweep(state.numbers)
     for group in [[state] for state in states] if in_memory else [states]:
-        order = np.flatnonzero(np.logical_or.reduce([state.active for state in group])).astype(np.int32)
+        order = row_numbers(np.logical_or.reduce([state.active for state in group]))
         shuffle(order, rng)
         mark = perf_counter()
         for block, at, rows in problem.examples.blocks(order, ahead=True):
@@ -246,7 +258,7 @@ def _pass(
             deadline.check()
 
 
-def _measure(sample: Sample, states: list[_State], seconds: dict[str, float]) -> None:
+def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: float, seconds: dict[str, float]) -> None:
     """Compute all margins of the sample, and from them primal and gap; wake the examples that would move."""
     if not states:
         return
@@ -264,19 +276,20 @@ def _measure(sample: Sample, states: list[_State], seconds: dict[str, float]) ->
         if problem.intercept is Intercept.FREE:
             state.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, problem.cost)
         margins = problem.margins(output, state.intercept, state.k)
-        state.primal = problem.primal(state.w, state.intercept, margins)
-        state.set_gap(problem.local_gaps(margins, state.alpha))
+        rounding = Rounding.of(state.w, state.intercept, problem.examples.longest)
+        sums = RowSums.of(problem.loss, margins, state.alpha, sign, problem.cost, norms, rounding, beside=step)
+        state.measured(sums)
         _wake(int(problem.loss), margins, problem.cost, state.alpha, state.active)
     seconds["certify"] += perf_counter() - began
 
 
 def _prove(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
-    """Add to the gap what w differs from sum_i alpha_i y_i phi(z_i)."""
+    """Judge all answers, with what w differs from sum_i alpha_i y_i phi(z_i)."""
     began = perf_counter()
     coefficients = [state.alpha * problem.signs[state.k] for state in states]
     distances = problem.examples.squared_distances(coefficients, [state.w for state in states])
     for state, distance in zip(states, distances, strict=True):
-        state.set_gap(state.primal - state.dual + 0.5 * distance)
+        state.prove(distance)
     seconds["certify"] += perf_counter() - began
 
 

@@ -39,7 +39,7 @@ def forget_thresholds(numbers: np.ndarray) -> None:
 def dual_objective(numbers: np.ndarray, intercept: Intercept) -> float:
     """D(alpha), as far as rounding lets the running numbers tell."""
     dual = float(numbers[DUAL_TERMS] - numbers[HALF_NORM])
-    return dual - 0.5 * float(numbers[INTERCEPT]) ** 2 if intercept is Intercept.REGULARIZED else dual
+    return dual - 0.5 * float(numbers[INTERCEPT] * numbers[INTERCEPT]) if intercept is Intercept.REGULARIZED else dual
 
 
 def multiplier_term(numbers: np.ndarray, intercept: Intercept) -> float:

@@ -59,7 +59,7 @@ def newton(run: Run) -> Steps:
         if problem.intercept is not Intercept.NONE:
             g[-1] -= inner_product(alpha, run.sign)
         length = np.sqrt(g @ g)
-        if not run.tell(primal, primal - 0.5 * length**2):
+        if not run.tell(primal, primal - 0.5 * length * length):
             return
         steepest = max(steepest, length)
         eta = min(ETA, ETA_FALL * np.sqrt(length / steepest))

@@ -16,7 +16,7 @@ import numpy as np
 from dotadd import block as blocks
 from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap
-from dotadd.losses import Loss, total_dual_term, total_loss
+from dotadd.losses import Loss, total_loss
 
 CACHE_LINE = 64
 
@@ -60,17 +60,8 @@ class Problem:
         """P(w, b), given the margins of w and b."""
         penalty = 0.5 * blocks.squared_length(w)
         if self.intercept is Intercept.REGULARIZED:
-            penalty += 0.5 * intercept**2
+            penalty += 0.5 * intercept * intercept  # a power of a float raises where this is infinite
         return penalty + total_loss(self.loss, margins, self.cost)
-
-    def local_gaps(self, margins: np.ndarray, alpha: np.ndarray) -> float:
-        """sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ], a sum of terms >= 0.
-
-        With w_alpha = sum_i alpha_i y_i phi(z_i), P(w, b) - D(alpha) is this plus |w - w_alpha|^2 / 2, provided that
-        b = sum_i alpha_i y_i where the intercept is regularized, and sum_i alpha_i y_i = 0 where it is free.
-        """
-        losses, terms = total_loss(self.loss, margins, self.cost), total_dual_term(self.loss, alpha, self.cost)
-        return losses - terms + blocks.inner_product(alpha, margins)
 
 
 def aligned_zeros(phi: FeatureMap, dtype: type) -> np.ndarray:

@@ -8,17 +8,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dotadd.block import squared_length
+
 
 class Reason(Enum):
     """Why a solver stopped, in a sentence for people."""
 
     CONVERGED = "the relative duality gap is within the tolerance"
     STALLED = "the objective no longer improves by more than the tolerance"
-    PRECISION = "rounding of the weights keeps the relative duality gap above the tolerance"
+    PRECISION = "rounding keeps the relative duality gap above the tolerance"
     MAX_PASSES = "the limit on passes was reached"
     MAX_TIME = "the time limit was reached"
     AVERAGED = "the mean of the parts' answers was taken, which is not the best answer to the whole"
     INTERRUPTED = "training was interrupted"
+    DIVERGED = "numbers became too large to be computed with"
+
+
+def relative_gap(primal: float, gap: float) -> float:
+    """gap / primal, by which every answer is judged; NaN if either is not a number that an objective can have."""
+    if not (np.isfinite(primal) and np.isfinite(gap)) or primal < 0.0:
+        return np.nan
+    if primal == 0.0:
+        return 0.0 if gap <= 0.0 else np.inf
+    return max(0.0, gap) / primal
 
 
 class Progress(NamedTuple):
@@ -61,6 +73,17 @@ class Result:
     why: str = ""
     """The solver that found it, and why this one was chosen."""
 
+    def __post_init__(self) -> None:
+        """Whoever made it: an answer with numbers that are none has diverged, and nothing is claimed of it."""
+        numbers = [self.intercept, squared_length(self.w)]
+        if not (self.reason is Reason.INTERRUPTED and np.isnan(self.primal)):  # no time was left for the proof
+            numbers += [self.primal] if self.gap is None else [self.primal, self.gap]
+        if not np.isfinite(numbers).all():
+            object.__setattr__(self, "reason", Reason.DIVERGED)
+            object.__setattr__(self, "dual", None if self.dual is None else np.nan)
+            object.__setattr__(self, "gap", None if self.gap is None else np.nan)
+
     @property
     def converged(self) -> bool:
-        return self.reason in (Reason.CONVERGED, Reason.STALLED)
+        """Whether it is as good as was asked for; methods without a gap can only tell that they no longer improve."""
+        return self.reason is Reason.CONVERGED or (self.reason is Reason.STALLED and self.gap is None)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dotadd.solvers.problem import Problem
-from dotadd.solvers.settings import shuffle
+from dotadd.solvers.settings import row_numbers, shuffle
 
 FIRST = 5000  # examples; with some thousand, a pass costs little and w is already worth something
 
@@ -25,7 +25,7 @@ class Sample:
         self.whole_problem = problem
         self.size = len(problem.examples)
         if grows and self.size > FIRST:
-            self.order = np.arange(self.size, dtype=np.int32 if self.size < 2**31 else np.int64)
+            self.order = row_numbers(np.ones(self.size, np.bool_))
             shuffle(self.order, rng)
             self.size = FIRST
         self._choose()

@@ -23,13 +23,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dotadd.block import inner_product
 from dotadd.errors import DotaddError
 from dotadd.expand import Expansion
 from dotadd.losses import Loss, dual_at
-from dotadd.solvers.free_intercept import balanced_dual, best_intercept
+from dotadd.solvers.free_intercept import balance, balanced_dual, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.proof import Certificate, Rounding, RowSums
+from dotadd.solvers.result import Progress, Reason, Result, relative_gap
 from dotadd.solvers.settings import Deadline, Settings, TimeUpError
 
 
@@ -113,7 +113,7 @@ class Run:
         self.trace: list[Progress] = []
         self.reason: Reason | None = None
         self.primal = np.nan
-        self.dual: float | None = None
+        self.certificate: Certificate | None = None
         self._clock = clock
 
     @contextmanager
@@ -134,12 +134,14 @@ class Run:
 
     def tell(self, primal: float, dual: float = np.nan) -> bool:
         """Note how far it is, and say whether to go on."""
-        gap = (primal - dual) / primal if primal > 0.0 else 0.0
+        gap = relative_gap(primal, primal - dual)
         rows = len(self.problem.examples)
         self.trace.append(Progress(self.passes, self._clock.elapsed(), primal, dual, gap, rows, rows))
         if self.settings.on_progress is not None:
             self.settings.on_progress(self.trace[-1], self.k)
-        if gap <= self.settings.tol:
+        if not np.isfinite(primal):
+            self.reason = Reason.DIVERGED
+        elif gap <= self.settings.tol:
             self.reason = Reason.CONVERGED
         elif self.passes >= self.settings.max_passes:
             self.reason = Reason.MAX_PASSES
@@ -172,7 +174,7 @@ def serve(
         _certify(problem, runs, settings.tol)
     except KeyboardInterrupt:  # a second one: leave without the proof
         for run in runs:
-            run.primal, run.dual = np.nan, None
+            run.primal, run.certificate = np.nan, None
     _count(seconds, "certify", began)
     return [_result(run) for run in runs]
 
@@ -214,31 +216,39 @@ def _advance(run: Run, steps: Steps, answer: Any) -> Request | None:
 
 
 def _certify(problem: Problem, runs: list[Run], tol: float) -> None:
-    """Primal, dual and gap of each answer, from scratch (the identity is in problem.py)."""
-    gaps = {}
-    for run, output in zip(runs, problem.outputs([run.w for run in runs]), strict=True):
+    """Primal, dual and gap of each answer, from scratch (proof.py)."""
+    seen, free = problem.examples.see([run.w for run in runs]), problem.intercept is Intercept.FREE
+    sums = {}
+    for run, output in zip(runs, seen.outputs, strict=True):
         sign = problem.signs[run.k]
-        free = problem.intercept is Intercept.FREE
         if free:
             run.intercept = best_intercept(problem.loss, output, sign, problem.cost)
         margins = problem.margins(output, run.intercept, run.k)
-        run.primal = problem.primal(run.w, run.intercept, margins)
         if run.alpha is None and problem.loss is not Loss.HINGE:
             run.alpha = (
                 balanced_dual(problem.loss, margins, sign, problem.cost)
                 if free
                 else dual_at(int(problem.loss), margins, problem.cost)
             )
-        if run.alpha is not None:
-            gaps[run] = problem.local_gaps(margins, run.alpha)
-            if problem.intercept is Intercept.REGULARIZED:
-                gaps[run] += 0.5 * (run.intercept - inner_product(run.alpha, run.sign)) ** 2
-    coefficients = [run.alpha * run.sign for run in gaps if run.alpha is not None]
-    distances = problem.examples.squared_distances(coefficients, [run.w for run in gaps]) if gaps else []
-    for run, distance in zip(gaps, distances, strict=True):
-        run.dual = run.primal - max(0.0, gaps[run] + 0.5 * distance)
-        if run.reason is Reason.CONVERGED and run.primal - run.dual > tol * run.primal:
+        if run.alpha is not None:  # a mean of dual variables fits its bounds and their balance but for its rounding
+            np.clip(run.alpha, 0.0, np.inf if problem.loss is Loss.SQUARED_HINGE else problem.cost, out=run.alpha)
+            if free:
+                balance(run.alpha, sign)
+        alpha = np.zeros(len(margins)) if run.alpha is None else run.alpha
+        rounding = Rounding.of(run.w, run.intercept, seen.terms)
+        sums[run] = RowSums.of(problem.loss, margins, alpha, sign, problem.cost, seen.norms, rounding)
+    proved = [run for run in runs if run.alpha is not None]
+    coefficients = [run.alpha * run.sign for run in proved if run.alpha is not None]
+    distances = problem.examples.squared_distances(coefficients, [run.w for run in proved]) if proved else []
+    for run, distance in zip(proved, distances, strict=True):
+        run.certificate = sums[run].certificate(run.w, problem.intercept, run.intercept, distance)
+        if run.reason is Reason.CONVERGED and run.certificate.gap > tol:
             run.reason = Reason.PRECISION
+        elif run.reason is Reason.STALLED and run.certificate.gap <= tol:
+            run.reason = Reason.CONVERGED
+    for run in runs:
+        if run.alpha is None:
+            run.primal = sums[run].primal(run.w, problem.intercept, run.intercept)
 
 
 def _count(seconds: dict[str, float], name: str, began: float) -> None:
@@ -246,16 +256,15 @@ def _count(seconds: dict[str, float], name: str, began: float) -> None:
 
 
 def _result(run: Run) -> Result:
+    """Methods that time has left without dual variables have a primal objective and no proof."""
     assert run.reason is not None
-    gap = None
-    if run.dual is not None:
-        gap = (run.primal - run.dual) / run.primal if run.primal > 0.0 else 0.0
+    primal, dual, gap, intercept, _ = run.certificate or (run.primal, None, None, run.intercept, None)
     return Result(
         w=run.w,
-        intercept=run.intercept,
+        intercept=intercept,
         alpha=run.alpha,
-        primal=run.primal,
-        dual=run.dual,
+        primal=primal,
+        dual=dual,
         gap=gap,
         reason=run.reason,
         passes=run.passes,

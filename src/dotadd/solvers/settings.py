@@ -34,6 +34,9 @@ class Settings:
         return np.random.SeedSequence(self.seed).generate_state(1, np.uint64) | np.uint64(1)
 
 
+MOST_ROWS = 1 << 32  # that numbers of 32 bits tell apart
+
+
 class TimeUpError(Exception):
     """The time limit was reached in the middle of a pass."""
 
@@ -51,6 +54,11 @@ class Deadline:
     def check(self) -> None:
         if perf_counter() > self.limit:
             raise TimeUpError
+
+
+def row_numbers(wanted: np.ndarray) -> np.ndarray:
+    """Which rows are wanted, as numbers of one type for all kernels: unsigned, of 32 bits as long as these suffice."""
+    return np.flatnonzero(wanted).astype(np.uint32 if len(wanted) <= MOST_ROWS else np.uint64)
 
 
 @kernel

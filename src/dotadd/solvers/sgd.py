@@ -32,7 +32,7 @@ from dotadd.losses import dual_step, total_loss, value
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
 
 SAMPLE = 1000  # examples that the calibration looks at
 PATIENCE = 3  # passes that may go by without an improvement, since each pass's estimate is noisy
@@ -86,7 +86,7 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
     rate = 0.0 if problem.intercept is Intercept.NONE else min(1.0, float(norms.mean()))
     norms += rate
     rng = settings.rng()
-    rows = np.flatnonzero(problem.cost > 0.0).astype(np.int32)
+    rows = row_numbers(problem.cost > 0.0)
     if schedule == "calibrated":
         eta_0 = _calibrate(problem, states, norms, rate, rows, rng)
     else:
@@ -109,6 +109,9 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
                 state.trace.append(Progress(passes, deadline.elapsed(), primal, np.nan, np.nan, len(rows), len(norms)))
                 if settings.on_progress is not None:
                     settings.on_progress(state.trace[-1], state.k)
+                if not np.isfinite(primal):
+                    state.reason = Reason.DIVERGED
+                    continue
                 state.best.append(min(primal, state.best[-1]) if state.best else primal)
                 if passes > patience and state.best[-1 - patience] <= (1.0 + settings.tol) * state.best[-1]:
                     state.reason = Reason.STALLED

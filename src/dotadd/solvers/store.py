@@ -15,7 +15,7 @@ from dotadd.batch import Batch
 from dotadd.expand import Expansion
 from dotadd.pool import LOOSE, Pool
 from dotadd.solvers.flow import Flow, piece_bytes
-from dotadd.solvers.settings import shuffle
+from dotadd.solvers.settings import row_numbers, shuffle
 
 FULL = 0.9  # of the capacity: time to be less generous
 SPARE = 1 / 8  # of the capacity is set free at a time when there is no room
@@ -39,7 +39,7 @@ class Store:
         self.signs = [np.empty(0, np.int8) for _ in problems]
         self.alphas = [np.empty(0) for _ in problems]
         self.active = [np.empty(0, np.uint8) for _ in problems]
-        self.order = np.empty(0, np.int32)
+        self.order = np.empty(0, np.uint32)
         self.examples: Expansion | None = None
         self._changed = False
 
@@ -87,7 +87,7 @@ class Store:
         self._squeeze(LOOSE)
         if self._changed:
             self.examples, self._changed = None, False
-        self.order = np.flatnonzero(np.logical_or.reduce(self.active)).astype(np.int32)
+        self.order = row_numbers(np.logical_or.reduce(self.active))
         shuffle(self.order, rng)
         return len(self.order)
 
@@ -147,7 +147,7 @@ class Store:
             if stop == len(rows):
                 break
         self.kept[rows] = True
-        self.order = state["order"]
+        self.order = state["order"].astype(np.uint32)
         self._changed = bool(state["changed"][0])
 
     def _make_room(self, batch: Batch) -> tuple[Batch, np.ndarray]:
@@ -195,10 +195,10 @@ class Store:
 
     def _move(self, places: np.ndarray) -> None:
         """What was at these places is at the places from 0 on."""
-        to = np.full(len(self.rows), -1, np.int32)
-        to[places] = np.arange(len(places), dtype=np.int32)
-        self.order = to[self.order]
-        self.order = self.order[self.order >= 0]
+        to = np.full(len(self.rows), -1, np.int64)
+        to[places] = np.arange(len(places))
+        order = to[self.order]
+        self.order = order[order >= 0].astype(self.order.dtype)
         for name in ("rows", "present", "cost", "norms"):
             setattr(self, name, getattr(self, name)[places])
         for several in (self.signs, self.alphas, self.active):

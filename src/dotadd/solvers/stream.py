@@ -36,13 +36,14 @@ from dotadd.expand import Expansion
 from dotadd.interrupts import Interrupts
 from dotadd.losses import HINGE, LOGISTIC, total_dual_term, total_loss
 from dotadd.solvers import descent
-from dotadd.solvers.certificate import Certificate, certify
+from dotadd.solvers.certificate import certify
 from dotadd.solvers.checkpoint import CheckpointError
 from dotadd.solvers.descent import GAP, INTERCEPT, N_NUMBERS, OLD_PG_MAX, OLD_PG_MIN, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
 from dotadd.solvers.problem import Intercept
+from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, shuffle
+from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 
@@ -93,8 +94,7 @@ class _Trainer:
             try:
                 certificates = self._certify(self.interrupts.check)
             except KeyboardInterrupt:  # a second one: leave without the proof
-                nan = np.nan
-                certificates = [Certificate(nan, nan, nan, float(some[INTERCEPT]), nan) for some in self.numbers]
+                certificates = [Certificate.missing(float(some[INTERCEPT])) for some in self.numbers]
         return [self._result(k, reason, certificate) for k, certificate in enumerate(certificates)]
 
     def _train(self) -> tuple[Reason, list[Certificate] | None]:
@@ -104,14 +104,17 @@ class _Trainer:
             self._pass()
             ready = self.at.calls_for_proof
             self.at.begin_pass()
+            if not np.isfinite([trace[-1].primal for trace in self.at.trace]).all():
+                return Reason.DIVERGED, None
             if not ready:
                 continue
             certificates = self._certify(self._check, tol)
             verdicts = [certificate.verdict(tol) for certificate in certificates]
             if all(verdict is Reason.CONVERGED for verdict in verdicts):
                 return Reason.CONVERGED, certificates
-            if Reason.PRECISION in verdicts:
-                return Reason.PRECISION, None
+            for ends in (Reason.DIVERGED, Reason.PRECISION):
+                if ends in verdicts:
+                    return ends, None
             self.at.not_proved(max(certificate.gap for certificate in certificates))
         return Reason.MAX_PASSES, None
 
@@ -154,7 +157,7 @@ class _Trainer:
             losses, terms = total_loss(flow.loss, margins, cost), total_dual_term(flow.loss, alpha, cost)
             at.arrived[k].append(losses - terms + inner_product(alpha, margins))
             active[k][new] = _would_move(int(flow.loss), margins, cost, alpha)
-        wanted = np.flatnonzero(np.logical_or.reduce(active)).astype(np.int32)
+        wanted = row_numbers(np.logical_or.reduce(active))
         norms = np.zeros(len(piece))
         norms[wanted] = flow.phi.squared_norms(piece.batch, wanted) + at.step
         order = wanted.copy()
