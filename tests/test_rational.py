@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import combinations, product
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 
 import dotadd
 from dotadd.automata import Automaton, compose, gappy_ngram, invert, mismatch, ngram, total
+from dotadd.automata.files import write
 from dotadd.automata.symbols import SymbolTable
 from dotadd.batch import Strings
 from dotadd.block import Block
 from dotadd.checks import check_feature_map, materialize
 from dotadd.errors import FeatureError
+from dotadd.expand import Expansion
 from dotadd.features import rational
 from dotadd.features.base import Shape
 from dotadd.features.output_ids import id_of, letters_of
@@ -274,3 +277,89 @@ def test_features_of_lattices_are_called_by_their_labels():
     batch = Lattices.from_automata([Automaton.from_string([300, 7, 300])])
     phi = Rational(ngram(2))
     assert sorted(phi.origins(batch, np.zeros(2, np.int64), np.arange(2))[0].text) == [b"300 7", b"7 300"]
+
+
+def scaling(weight: float) -> Automaton:
+    """Copies a and b, each a times this weight."""
+    return Automaton.from_arcs([(0, 0, 97, 97, weight), (0, 0, 98, 98, 1.0)], [0])
+
+
+def test_features_of_a_transducer_that_is_gone_are_never_anothers():
+    batch, w = Strings.from_list(["ab", "ba", "aab"]), np.ones(2**8, np.float32)
+    for weight in range(1, 40):  # freed one after the other, so that objects come to lie where others were
+        sums = Expansion(Rational(scaling(weight), bits=8), batch).dot([w])[0]
+        assert sums.tolist() == [weight, weight, weight**2]
+
+
+def test_different_transducers_are_different_maps(tmp_path):
+    named = Automaton.from_arcs(
+        [(0, 0, 97, 97, 1.0), (0, 0, 98, 98, 1.0)], [0], symbols=SymbolTable.of_pairs([("a", 98), ("b", 97)])
+    )
+    automata = [scaling(1.0), scaling(2.0), named, rewriting()]
+    maps = [Rational(T) for T in automata]
+    for k, T in enumerate(automata):
+        write(T, tmp_path / f"{k}.fst")
+        maps.append(Rational(str(tmp_path / f"{k}.fst")).learn(strings()))
+    assert len({repr(phi) for phi in maps}) == len({*maps}) == len(maps)
+
+
+def test_equal_transducers_are_equal_maps_that_come_back_by_their_expression():
+    one, other = Rational(scaling(2.0)), Rational(scaling(2.0))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert dotadd.parse(repr(one)) == one
+
+
+def test_a_map_is_given_no_other_transducer_than_its_expression_names(tmp_path):
+    phi = dotadd.parse(repr(Rational(scaling(2.0))))
+    with pytest.raises(FeatureError, match="another transducer"):
+        phi.with_state(Rational(scaling(3.0)).state())
+    write(scaling(2.0), tmp_path / "t.fst")
+    phi = dotadd.parse(repr(Rational(str(tmp_path / "t.fst")).learn(strings())))
+    write(scaling(3.0), tmp_path / "t.fst")
+    with pytest.raises(FeatureError, match=r"t\.fst.* another transducer"):
+        phi.learn(strings())
+
+
+def test_expressions_of_older_models_have_no_digest():
+    phi = Rational(scaling(2.0))
+    older = dotadd.parse("Rational(None)").with_state(phi.state())
+    assert older == phi
+    assert filled(older, strings()) == filled(phi, strings())
+
+
+@pytest.mark.parametrize("text", ["Rational(ngram(2), digest='12')", "Rational(None, digest=3)"])
+def test_a_digest_belongs_to_a_transducer_without_expression(text):
+    with pytest.raises(FeatureError, match="digest"):
+        dotadd.parse(text)
+
+
+def test_threads_that_meet_keep_all_rows_or_none(monkeypatch):
+    """One thread is at its sum when another finds that there is no more room."""
+    phi, batch = Rational(gappy_ngram(2, 0.5), bits=8), strings(lengths=[4] * rational.ROWS + [40] * rational.ROWS)
+    summing, done = Event(), Event()
+
+    class Slow(np.ndarray):
+        @property
+        def nbytes(self):
+            summing.set()
+            done.wait(10.0)
+            return 0
+
+    def placed(batch, rows, plain=phi._placed):
+        found = plain(batch, rows)
+        return found._replace(indices=found.indices.view(Slow)) if rows[0] == 0 else found
+
+    def meet(items, work, threads):
+        first = Thread(target=work, args=(items[0],))
+        first.start()
+        summing.wait(10.0)
+        work(items[1])
+        done.set()
+        first.join()
+
+    monkeypatch.setattr(phi, "_placed", placed)
+    monkeypatch.setattr(rational, "for_each", meet)
+    monkeypatch.setattr(rational.memory, "available", lambda: 4000)
+    view = phi.prepared(batch, threads=2).view(batch)
+    assert view is None or int(view.end[-1]) == len(view.indices)

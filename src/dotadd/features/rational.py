@@ -11,8 +11,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from dotadd.expression import call_repr
 from dotadd.features.base import BadRow, FeatureMap, checked_bits
 from dotadd.features.gappy_strings import dense_order, gappy_counts
 from dotadd.features.hashing import slot_of
+from dotadd.features.kept_rows import Keeping, KeptRows, PlacedRows
 from dotadd.features.origins import Origins
 from dotadd.features.output_ids import WRITTEN_OUT, extended, letters_of
 from dotadd.features.outputs import Outputs, chains, counted
@@ -53,6 +53,8 @@ class Rational(FeatureMap):
         up to seven letters do not collide, others are hashes of 62 bits.
     posteriors: whether a lattice's weights are scaled so that all of its paths have the weight 1 together; phi is then
         what T would find on average.
+    digest: which transducer it is, where the expression does not say it. `repr` writes it, and whatever the file or the
+        model brings is then held against it.
 
     With a mismatch, what can be written are the symbols that occur in training. Occurrences with gaps are left out
     where they count less than 2**-24. Without a limit on gaps a text has most n-grams of its letters, some 20,000 for
@@ -67,6 +69,7 @@ class Rational(FeatureMap):
         *,
         bits: int | None = BITS,
         posteriors: bool = True,
+        digest: str | None = None,
     ) -> None:
         if not isinstance(transducer, Builder | Automaton | str | os.PathLike | None):
             raise FeatureError(f"{transducer!r} is no transducer: write for example Rational(ngram(4))")
@@ -74,17 +77,25 @@ class Rational(FeatureMap):
             raise FeatureError(f"posteriors has to be True or False, and not {posteriors!r}")
         self.transducer = os.fspath(transducer) if isinstance(transducer, os.PathLike) else transducer
         self.bits, self.posteriors = None if bits is None else checked_bits(bits), bool(posteriors)
+        if digest is not None and (isinstance(transducer, Builder) or not isinstance(digest, str)):
+            raise FeatureError(f"a digest is the text that tells transducers of one's own apart, and not {digest!r}")
+        self.digest = digest
         self._counters = _counters(transducer) if isinstance(transducer, Builder) else None
         self._symbols: np.ndarray | None = None  # what a mismatch writes
-        self._ready = Transducer.of(transducer) if isinstance(transducer, Automaton) else None
+        self._ready: Transducer | None = None
+        self._kept: KeptRows | None = None  # of the one batch that this is prepared for
+        if isinstance(transducer, Automaton):
+            self._make_ready(Transducer.of(transducer))
 
     def __repr__(self) -> str:
         options: dict[str, Any] = {} if self.bits == BITS else {"bits": self.bits}
         options |= {} if self.posteriors else {"posteriors": False}
+        options |= {} if self.digest is None else {"digest": self.digest}
         return call_repr("Rational", None if isinstance(self.transducer, Automaton) else self.transducer, **options)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are described alike; a transducer of one's own and what was learned belong to the model."""
+        """Whether both are described alike, transducers of one's own by their content; what was learned belongs to the
+        model."""
         return isinstance(other, Rational) and repr(self) == repr(other)
 
     __hash__ = FeatureMap.__hash__
@@ -92,6 +103,11 @@ class Rational(FeatureMap):
     @property
     def dim(self) -> int:
         return 2**63 if self.bits is None else 2**self.bits
+
+    @property
+    def learns(self) -> bool:
+        """A mismatch learns the symbols that it writes; a file has to be read, whatever the data."""
+        return self._counters is None and isinstance(self.transducer, Builder)
 
     def learn(self, batch: Batch) -> Rational:
         if self._counters is not None:
@@ -106,14 +122,23 @@ class Rational(FeatureMap):
 
     def _with(self, ready: Transducer) -> Rational:
         twin = copy.copy(self)
-        twin._ready = ready
+        twin._make_ready(ready)
         return twin
+
+    def _make_ready(self, ready: Transducer) -> None:
+        """Use this transducer of the user's, if it is the one that the expression means."""
+        if self.digest not in (None, ready.digest):
+            raise FeatureError(
+                f"{self!r} is for another transducer, the digest of this one is {ready.digest!r}: bring back the "
+                "one that the model or checkpoint was made with, or train anew"
+            )
+        self._ready, self.digest, self._kept = ready, ready.digest, None
 
     def _with_symbols(self, symbols: np.ndarray) -> Rational:
         """Over these symbols, and one more for all others, which is read but not written."""
         assert isinstance(self.transducer, Builder)
         twin = copy.copy(self)
-        twin._symbols, twin._ready = symbols, Transducer.over(symbols, self.transducer)
+        twin._symbols, twin._ready, twin._kept = symbols, Transducer.over(symbols, self.transducer), None
         return twin
 
     def _prepared(self) -> Transducer:
@@ -153,7 +178,7 @@ class Rational(FeatureMap):
             lengths = batch.lengths().astype(np.int64) if batch.width is None else batch.width
             counts = sum(np.maximum(lengths - int(n) + 1, 0) for n in self._counters[:, 0])
             return counts if isinstance(counts, np.ndarray) else int(counts)
-        return self._kept(batch).lengths
+        return (self._kept_of(batch) or self._expanded(batch, 0.0)).lengths
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         if self._rolls(batch):
@@ -164,19 +189,32 @@ class Rational(FeatureMap):
                 block.end, block.indices, block.values,
             )  # fmt: skip
             return
-        kept = self._kept(batch).rows
-        at, placed = (rows, kept) if kept is not None else (np.arange(len(rows)), self._placed(batch, rows))
+        kept = self._kept_of(batch)
+        at, placed = rows, None if kept is None else kept.rows
+        if placed is None:
+            at, placed = np.arange(len(rows)), self._placed(batch, rows)
         _put(plain(at), *placed, block.base, block.scale, block.end, block.indices, block.values)
 
     def view(self, batch: Batch) -> Block | None:
-        if self._rolls(batch) or (rows := self._kept(batch).rows) is None:
-            return None
-        return blocks.view(*rows, distinct=False)
+        kept = self._kept_of(batch)
+        return None if kept is None or kept.rows is None else blocks.view(*kept.rows, distinct=False)
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        if self._rolls(batch) or self._kept_of(batch) is not None:
+            return super().squared_norms(batch, rows)
+        some = batch.take(rows)  # the bounds of all rows would cost more than the features of these
+        return self.prepared(some).squared_norms(some, np.arange(len(rows)))
 
     def prepared(self, batch: Batch, threads: int = 1) -> Rational:
-        if not self._rolls(batch):
-            self._kept(batch, threads)
-        return self
+        """With the features of the batch, as long as there is room, or else how many there are of each row."""
+        if self._rolls(batch):
+            return self
+        twin = copy.copy(self)
+        twin._kept = self._expanded(batch, KEPT * memory.available(), threads)
+        return twin
+
+    def _kept_of(self, batch: Batch) -> KeptRows | None:
+        return self._kept if self._kept is not None and self._kept.batch is batch else None
 
     def _rolls(self, batch: Batch) -> bool:
         """Whether features are n-grams of plain strings, which are written faster than they could be looked up."""
@@ -194,38 +232,25 @@ class Rational(FeatureMap):
         assert isinstance(some, Lattices)
         return counted(some, self._counters, posteriors=self.posteriors)
 
-    def _kept(self, batch: Batch, threads: int = 1) -> _Kept:
-        """The features of a batch, or how many there are of each row, computed once as long as the batch is there."""
-        theirs = _KEPT.setdefault(batch, {})
-        key = (repr(self), None if self._symbols is None else len(self._symbols), id(self._ready))
-        if key not in theirs:
-            theirs[key] = self._expanded(batch, threads)
-        return theirs[key]
-
-    def _expanded(self, batch: Batch, threads: int) -> _Kept:
-        room = KEPT * memory.available()
-        parts: list[_Placed | None] = [None] * -(-len(batch) // ROWS)
+    def _expanded(self, batch: Batch, room: float, threads: int = 1) -> KeptRows:
+        """The features of a batch, if they take no more than so many bytes, and how many each row has."""
+        keeping = Keeping(-(-len(batch) // ROWS), room)
         lengths = np.zeros(len(batch), np.int64)
-        used = 0
 
         def expand(number: int) -> None:
-            nonlocal used
             rows = np.arange(number * ROWS, min((number + 1) * ROWS, len(batch)), dtype=np.int64)
             placed = self._placed(batch, rows)
             lengths[rows] = np.diff(placed.offsets)
-            used += placed.indices.nbytes + placed.values.nbytes
-            if used <= room:
-                parts[number] = placed
+            keeping.put(number, placed)
 
-        for_each(range(len(parts)), expand, threads)
-        there = [part for part in parts if part is not None]
-        return _Kept(lengths, _Placed.joined(lengths, there) if used <= room else None)
+        for_each(range(-(-len(batch) // ROWS)), expand, threads)
+        return KeptRows(batch, lengths, keeping.rows())
 
-    def _placed(self, batch: Batch, rows: np.ndarray) -> _Placed:
+    def _placed(self, batch: Batch, rows: np.ndarray) -> PlacedRows:
         """These rows, ids hashed to slots; values have the precision that blocks have by default."""
         offsets, ids, values = self._outputs(batch, rows)
         indices = ids if self.bits is None else Form(self.bits).find(ids).astype(np.uint32)
-        return _Placed(offsets, indices, values.astype(np.float32))
+        return PlacedRows(offsets, indices, values.astype(np.float32))
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         names, beyond = Origins.unnamed(repr(self), len(rows)), np.full(len(rows), -1, np.int64)
@@ -259,31 +284,6 @@ class Rational(FeatureMap):
         if self.bits is None and self._symbols is None:
             names.text[:] = [letters_of(number) or b"" for number in slots.tolist()]
         return names
-
-
-class _Placed(NamedTuple):
-    """Rows as they come to lie in blocks."""
-
-    offsets: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-
-    @classmethod
-    def joined(cls, lengths: np.ndarray, parts: list[_Placed]) -> _Placed:
-        if not parts:
-            return cls(np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32))
-        indices, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-        return cls(np.concatenate([[0], np.cumsum(lengths)]), indices, values)
-
-
-class _Kept(NamedTuple):
-    """How many non-zeros each row of a batch has, and the rows, if they are not too large."""
-
-    lengths: np.ndarray
-    rows: _Placed | None
-
-
-_KEPT: WeakKeyDictionary[Batch, dict[Any, _Kept]] = WeakKeyDictionary()
 
 
 def _counters(builder: Builder, factor: float = 1.0) -> np.ndarray | None:

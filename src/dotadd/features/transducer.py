@@ -6,6 +6,7 @@ without cycles exactly if T cannot write in circles without reading, and this is
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,7 @@ from dotadd.lattices import Lattices
 
 ARRAYS = ("offsets", "ilabels", "olabels", "targets", "weights", "finals")
 UNKNOWN = -1
+DIGITS = 16  # of a digest
 
 
 class Transducer:
@@ -84,6 +86,15 @@ class Transducer:
         if automaton.symbols is None:
             return arrays
         return arrays | {"names": np.frombuffer("".join(automaton.symbols.lines()).encode(), np.uint8)}
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this transducer from others: a digest of its arcs and names, as a model keeps them."""
+        content = hashlib.sha256()
+        for name, array in sorted(self.state().items()):
+            content.update(f"{name} {array.dtype} {len(array)}\n".encode())
+            content.update(array.tobytes())
+        return content.hexdigest()[:DIGITS]
 
     def foreign(self, strings: Strings) -> BadRow | None:
         """The first letter that T does not know."""
