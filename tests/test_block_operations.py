@@ -114,3 +114,31 @@ def test_a_placed_block_shifts_indices_and_scales_values():
 def test_a_scratch_for_a_space_beyond_32_bits_has_64_bit_indices():
     assert Block.scratch(np.array([1]), 2**32).indices.dtype == np.uint32
     assert Block.scratch(np.array([1]), 2**32 + 1).indices.dtype == np.uint64
+
+
+def lopsided_block(short, long):
+    """Many short rows, in which indices repeat, and one long row among them."""
+    rng = np.random.default_rng(5)
+    lengths = np.r_[rng.integers(0, 6, short // 2), long, rng.integers(0, 6, short // 2)]
+    end = np.cumsum(lengths)
+    indices = rng.integers(0, 4, end[-1])
+    first = int(end[short // 2] - long)
+    indices[first : first + long] = rng.integers(0, long, long)
+    return Block(end - lengths, end, indices.astype(np.uint32), rng.integers(-9, 10, end[-1]).astype(np.float32))
+
+
+def test_squared_lengths_of_short_rows_beside_a_long_one_are_those_of_the_definition():
+    block = lopsided_block(200, 5000)
+    wanted = [
+        sum(np.bincount(block.indices[lo:hi], block.values[lo:hi]) ** 2) if hi > lo else 0.0
+        for lo, hi in zip(block.start.tolist(), block.end.tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(block.squared_norms(), wanted)
+
+
+def test_a_long_row_is_paid_for_once():
+    """2 million places cleared for each of 100,000 rows would take minutes."""
+    block = lopsided_block(100_000, 1_000_000)
+    norms = block.squared_norms()
+    alone = Block(block.start[:50_000], block.end[:50_000], block.indices, block.values)
+    np.testing.assert_array_equal(norms[:50_000], alone.squared_norms())

@@ -137,3 +137,11 @@ def test_text_maps_keep_the_contract(phi):
 def test_bad_arguments_are_refused_in_one_line(make, message):
     with pytest.raises(FeatureError, match=message):
         make()
+
+
+def test_a_long_text_beside_short_ones_is_paid_for_once():
+    """A table of the long text's size, cleared for each of the short ones, would take minutes."""
+    words = [f"w{k}" for k in range(200_000)]
+    batch = Strings.from_list([*(f"{w} {w} end" for w in words), " ".join(words)])
+    counts = materialize(BagOfWords(bits=30), batch)
+    assert ((counts > 0) != materialize(BagOfWords(bits=30, binary=True), batch)).nnz == 0

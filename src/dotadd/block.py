@@ -15,6 +15,7 @@ from dotadd._jit import inner, kernel, plain, prefetch
 FAR = 1 << 20  # bytes of w that are more than a usual L2 cache holds, so that slots are asked for ahead of their turn
 AHEAD = np.uint64(64)  # non-zeros ahead
 ROWS_AHEAD = 6
+SMALL_TABLE = 1 << 12  # entries
 
 
 class Block:
@@ -216,18 +217,27 @@ def dot_add(start, end, indices, values, at, scales, v, w):
             _far_add(indices, values, start[at[j]], end[at[j]], products[j], w)
 
 
+@inner
+def table_size(count):
+    """Places of a hash table, a power of two. So many entries fill at most a quarter of it, so that few of them meet; of
+    a large one, a half."""
+    places = np.uint64(count) * np.uint64(4 if count < SMALL_TABLE else 2)
+    size = np.uint64(4)
+    while size < places:
+        size *= np.uint64(2)
+    return size
+
+
 @kernel
 def squared_norms(start, end, indices, values, at, distinct, out):
-    """out[j] = |row at[j]|^2. Rows that may repeat an index go through a small hash table of their own."""
+    """out[j] = |row at[j]|^2. Rows that may repeat an index go through a hash table, of which each uses and clears no
+    more than the front that is large enough for it: one long row costs the others nothing."""
     longest = np.int64(0)
     if not distinct:
         for j in range(len(at)):
             longest = max(longest, np.int64(end[at[j]] - start[at[j]]))
-    size = np.uint64(4)
-    while size < np.uint64(2 * longest):
-        size *= np.uint64(2)
-    keys = np.zeros(size, np.uint64)  # the index + 1; 0 is an empty place
-    sums = np.zeros(size, np.float64)
+    keys = np.zeros(table_size(longest), np.uint64)  # the index + 1; 0 is an empty place
+    sums = np.zeros(len(keys), np.float64)
     for j in range(len(at)):
         lo, hi = np.uint64(start[at[j]]), np.uint64(end[at[j]])
         total = 0.0
@@ -236,6 +246,7 @@ def squared_norms(start, end, indices, values, at, distinct, out):
                 value = 1.0 if values is None else np.float64(values[k])
                 total += value * value
         else:
+            size = table_size(hi - lo)
             # (s + v)^2 = s^2 + v (2 s + v): the squared length grows with each non-zero that arrives
             for k in range(lo, hi):
                 value = 1.0 if values is None else np.float64(values[k])
@@ -246,8 +257,8 @@ def squared_norms(start, end, indices, values, at, distinct, out):
                 keys[place] = key
                 total += value * (2.0 * sums[place] + value)
                 sums[place] += value
-            keys[:] = np.uint64(0)
-            sums[:] = 0.0
+            keys[:size] = np.uint64(0)
+            sums[:size] = 0.0
         out[j] = total
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel, plain
 from dotadd.batch import Batch, Strings
-from dotadd.block import Block
+from dotadd.block import Block, table_size
 from dotadd.errors import FeatureError
 from dotadd.expression import call_repr
 from dotadd.features.alphabet import Alphabet
@@ -175,19 +175,18 @@ def _word_codes(lowercase: bool) -> np.ndarray:
 def _fill_words(
     letters, starts, ends, codes, shortest, longest, bits, binary, base, scale, cursor, out_indices, out_values
 ):  # fmt: skip
-    size = np.uint64(4)
+    most = np.int64(0)
     if binary:
-        most = np.int64(0)
         for j in range(len(starts)):
-            most = max(most, (ends[j] - starts[j]) * (longest - shortest + 1))
-        while size < np.uint64(most):  # twice the slots that a row can have
-            size *= np.uint64(2)
-    seen = np.zeros(size, np.uint64)  # a table of the row's slots, each + 1; 0 is an empty place
+            most = max(most, np.int64(ends[j] - starts[j]))
+    orders = longest - shortest + 1
+    table = np.zeros(_words_table(most, orders), np.uint64)  # of the row's slots, each + 1; 0 is an empty place
     run = np.zeros(longest + 1, np.uint64)  # the hash of the last n words at n
     for j in range(len(starts)):
         p = np.uint64(cursor[j])
         h = np.uint64(0)
         words = 0
+        seen = table[: _words_table(ends[j] - starts[j], orders)] if binary else table
         for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
             code = np.uint64(codes[letters[i]])
             if code != np.uint64(0):
@@ -209,6 +208,12 @@ def _fill_words(
         if binary:
             seen[:] = np.uint64(0)
         cursor[j] = p
+
+
+@inner
+def _words_table(letters, orders):
+    """Places for the slots of a text of so many letters, which has a word for every two of them at most."""
+    return table_size((letters + 1) // 2 * orders)
 
 
 @inner
