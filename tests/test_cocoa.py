@@ -1,5 +1,6 @@
 """CoCoA+: parts that know of each other through w alone reach the optimum of all of the data, and prove it."""
 
+import pickle
 from dataclasses import replace
 
 import naive
@@ -8,6 +9,8 @@ import pytest
 from problems import LOSSES, noisy, problem, sparse
 from test_certificate import by_definition
 
+from dotadd.automata import Automaton
+from dotadd.automata.files import write
 from dotadd.batch import DenseRows, Strings
 from dotadd.distributed import gap
 from dotadd.distributed.cocoa import cocoa
@@ -17,7 +20,7 @@ from dotadd.distributed.part import Order, Part
 from dotadd.distributed.task import agree
 from dotadd.distributed.transport import Message
 from dotadd.errors import DotaddError
-from dotadd.features import Linear, Spectrum
+from dotadd.features import Linear, Spectrum, parse
 from dotadd.losses import Loss
 from dotadd.solvers.checkpoint import Checkpoint, CheckpointError
 from dotadd.solvers.dcd import dcd
@@ -340,6 +343,20 @@ def test_rows_that_phi_cannot_take_are_left_out_of_the_tally_too():
     task = stated(engine, phi=lambda chunk, shape: Spectrum(2).resolve(shape), dtype=np.float32)
     assert task.targets.classes.tolist() == [-1, 1]
     assert (task.rows, task.parts) == (4, 2)
+    assert cocoa(engine, task, TOL)[0].reason is Reason.CONVERGED
+
+
+@pytest.mark.parametrize(
+    "text", ["Spectrum(2).normalized()", "0.5 * Spectrum(2).hashed(8)", "Rational('t.fst', bits=8)"]
+)
+def test_maps_that_learn_nothing_are_taken_whatever_stands_around_them(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    copying = Automaton.from_arcs([(0, 0, ord(letter), ord(letter), 0.5) for letter in "ACGT"], [0])
+    write(copying, "t.fst")
+    engine = LocalEngine([part(Strings.from_list(["ACAC", "GTGT"]), [1, 2]), part(Strings.from_list(["ACAA"]), [1], 1)])
+    task = stated(engine, phi=lambda chunk, shape: parse(text).resolve(shape), dtype=np.float32)
+    (tmp_path / "t.fst").unlink()  # the parts have what they need
+    pickle.loads(pickle.dumps(task.phi)).check(Strings.from_list(["ACG"]))
     assert cocoa(engine, task, TOL)[0].reason is Reason.CONVERGED
 
 

@@ -9,6 +9,7 @@ from dotadd.batch import DenseRows, Strings
 from dotadd.block import Block
 from dotadd.checks import check_feature_map, materialize
 from dotadd.errors import FeatureError
+from dotadd.expand import Expansion
 from dotadd.features import (
     BagOfWords,
     Linear,
@@ -20,6 +21,7 @@ from dotadd.features import (
     Stack,
     WeightedDegree,
     WeightedSpectrum,
+    normalized,
 )
 
 STRINGS = Strings.from_list(["ACGTACGT", "", "AACCG", "TTTTTTTTTTTT", "GATTACA", "C"])
@@ -66,6 +68,21 @@ def test_normalized_part_leaves_the_rest_of_a_stack_alone():
 def test_normalized_in_float32_is_as_long_as_float32_allows():
     unit = materialize(Spectrum(2).normalized(), STRINGS, dtype=np.float32).toarray()
     assert np.allclose(np.linalg.norm(unit, axis=1), [1, 0, 1, 1, 1, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("around", [lambda phi: phi, lambda phi: phi.hashed(8), lambda phi: 0.5 * phi.hashed(8) + phi])
+def test_lengths_of_rows_in_memory_are_measured_once(around, monkeypatch):
+    batch = Strings.from_list(["ACGTACGT", "AAAA", "ACCA"])
+    examples = Expansion(around(Spectrum(2).normalized()), batch)
+    wanted = materialize(examples.phi, batch).power(2).sum(axis=1)
+
+    def again(*args):
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(normalized, "squared_norms", again)
+    monkeypatch.setattr(Spectrum, "squared_norms", again)
+    found = [Block.squared_norms(block) for block, _, _ in examples.blocks()]
+    np.testing.assert_allclose(np.concatenate(found), wanted, rtol=1e-5)
 
 
 def test_hashed_stack_hashes_the_indices_of_the_whole():

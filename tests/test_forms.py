@@ -9,10 +9,14 @@ from safetensors.numpy import save_file
 
 import dotadd
 from dotadd import LinearSVM, Spectrum, WeightedDegree, WeightedSpectrum, check_feature_map
-from dotadd.batch import SparseRows, Strings
+from dotadd.batch import DenseRows, SparseRows, Strings
 from dotadd.checks import materialize
 from dotadd.errors import FeatureError, ModelError
 from dotadd.features import Indexed, Linear, Shape, parse
+from dotadd.features.indexed import FORMS
+from dotadd.sources.base import Chunk
+from dotadd.sources.memory import MemorySource
+from dotadd.survey import Survey
 from dotadd.weights import MISSING, Dense, Hashed, HashTable, SortedArray, Trie
 
 EXACT = [HashTable, SortedArray, Trie]
@@ -205,6 +209,46 @@ def test_many_blocks_of_ids_are_learned(form, monkeypatch):
 
 
 @pytest.mark.parametrize("form", NAMES)
+def test_a_learner_finds_chunk_by_chunk_what_is_learned_at_once(form):
+    batch = Strings.from_list(strings(40))
+    inner = Spectrum(4).indexed(form) + 0.5 * WeightedDegree(3).indexed(form).hashed(20) + Spectrum(2).normalized()
+    learner = inner.resolve(Shape.of(batch)).learner()
+    for first in range(0, 40, 3):
+        learner.see(batch.slice(first, min(first + 3, 40)))
+    by_chunks, at_once = learner.done(), learned(inner, batch)
+    assert by_chunks.dim == at_once.dim
+    assert by_chunks.parts[0].index.ids().tolist() == at_once.parts[0].index.ids().tolist() or form == "sorted_array"
+    gram, wanted = ((rows @ rows.T).toarray() for rows in (materialize(by_chunks, batch), materialize(at_once, batch)))
+    np.testing.assert_allclose(gram, wanted)
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_an_index_is_not_copied_for_each_chunk(form, monkeypatch):
+    """What is moved while learning, by copies of the index and merges into it, is no more than what was seen."""
+    moved, index = [], FORMS[form]
+    copy, insert = index.copy, index.insert
+
+    def watched_copy(self):
+        moved.append(self.size)
+        return copy(self)
+
+    def watched_insert(self, ids):
+        insert(self, ids)
+        moved.append(self.size if self.moves else 0)
+
+    monkeypatch.setattr(index, "copy", watched_copy)
+    monkeypatch.setattr(index, "insert", watched_insert)
+    monkeypatch.setattr("dotadd.features.indexed.FEWEST_IDS", 16)
+    batch = Strings.from_list(strings(400))
+    learner = Spectrum(6).indexed(form).normalized().resolve(Shape.of(batch)).learner()
+    for first in range(0, 400, 2):
+        learner.see(batch.slice(first, first + 2))
+    assert learner.done().dim > 1000
+    seen = sum(len(z) - 5 for z in strings(400))
+    assert sum(moved) <= 3 * seen
+
+
+@pytest.mark.parametrize("form", NAMES)
 def test_a_space_too_large_to_number_densely_is_exact(form):
     windows = strings(12, 30) + [z[:15] + "A" * 15 for z in strings(12, 30)]
     batch = Strings.from_list(windows)
@@ -367,3 +411,44 @@ def test_a_damaged_index_in_a_model_file_is_refused_in_one_line(tmp_path):
             dotadd.load(path)
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "learns"),
+    [
+        ("Linear()", False),
+        ("(2.0 * Linear() + Polynomial(2)).normalized()", False),
+        ("Spectrum(3).normalized().hashed(8)", False),
+        ("Rational(ngram(2))", False),
+        ("Rational('my.fst')", False),
+        ("Rational(mismatch(2, 1))", True),
+        ("Spectrum(3).indexed()", True),
+        ("0.5 * (Spectrum(2) + Spectrum(3).indexed().hashed(8))", True),
+    ],
+)
+def test_a_map_says_whether_it_learns(text, learns):
+    assert parse(text).learns is learns
+
+
+@pytest.mark.parametrize(("text", "readings"), [("2.0 * Linear().normalized()", 1), ("Linear().indexed()", 2)])
+def test_data_is_read_once_more_only_for_maps_that_learn(text, readings):
+    class Counting(MemorySource):
+        count = 0
+
+        def chunks(self, *args, **options):
+            self.count += 1
+            return super().chunks(*args, **options)
+
+    X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    source = Counting(Chunk(DenseRows(X), np.arange(20) % 2, None, 0))
+    Survey.of(source, lambda chunk, shape: parse(text).resolve(shape), 100)
+    assert source.count == readings
+
+
+def test_a_map_of_ones_own_that_learns_need_not_say_so():
+    class Own(Spectrum):
+        def learn(self, batch):
+            return self
+
+    assert Own(2).normalized().learns
+    assert not Spectrum(2).learns

@@ -219,8 +219,8 @@ def dot_add(start, end, indices, values, at, scales, v, w):
 
 @inner
 def table_size(count):
-    """Places of a hash table, a power of two. So many entries fill at most a quarter of it, so that few of them meet; of
-    a large one, a half."""
+    """Places of a hash table, a power of two. So many entries fill a quarter of it at most, so that few of them meet;
+    of a large one a half."""
     places = np.uint64(count) * np.uint64(4 if count < SMALL_TABLE else 2)
     size = np.uint64(4)
     while size < places:

@@ -18,7 +18,7 @@ from dotadd import block as blocks
 from dotadd._jit import kernel
 from dotadd.batch import Batch
 from dotadd.block import Block
-from dotadd.features.base import FeatureMap, require_room, squared_norms_of_all
+from dotadd.features.base import FeatureMap, require_room, squared_norms_of
 from dotadd.features.filling import CALL_NONZEROS, Filling, Picked
 from dotadd.features.part import Part
 from dotadd.threads import PIECE, for_each, row_pieces
@@ -80,9 +80,9 @@ class Expansion:
         """
         return self._filling.blocks(self._all() if rows is None else rows, ahead=ahead and self.threads > 1)
 
-    def squared_norms(self) -> np.ndarray:
-        """|phi(z_i)|^2 of every row."""
-        return squared_norms_of_all(self.phi, self.batch, self.threads)
+    def squared_norms(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """|phi(z_i)|^2 of these rows (all by default)."""
+        return squared_norms_of(self.phi, self.batch, self.threads, rows)
 
     def see(self, ws: Sequence[np.ndarray]) -> Seen:
         """What a proof asks of all rows."""

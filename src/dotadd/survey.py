@@ -47,16 +47,18 @@ class Survey:
         if shape is None or widest is None:
             raise DataError("has no examples", source.name)
         phi = resolve(widest, shape)
+        phi = phi if phi.learns else phi.learn(widest.batch)
         strings = isinstance(widest.batch.typical(), Strings)
         if (bad := phi.check(widest.batch)) is not None and not strings:
             raise widest.error(0, bad.message)  # of vectors, the widest tells whether all are narrow enough
         rows = tally.rows
-        if strings or phi.learn(widest.batch) is not phi:
-            tally = Tally()
+        if strings or phi.learns:
+            tally, learner = Tally(), phi.learner()
             for chunk in source.chunks(chunk_bytes):
                 chunk = usable_rows(chunk, phi, source)
                 tally.note(chunk)
-                phi = phi.learn(chunk.batch)
+                learner.see(chunk.batch)
+            phi = learner.done()
         return cls(source, shape, phi, tally, tally.rows < rows, watched)
 
     def flow(self, targets: Targets, memory: int, loss: Loss, intercept: Intercept) -> Flow:

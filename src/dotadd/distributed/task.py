@@ -87,8 +87,9 @@ def agree(
     shape = reduce(Shape.joined, shapes)
     widest = max(samples, key=lambda sample: Shape.of(sample.batch).n_features or 0)
     phi = resolve(widest, shape)
-    if phi.learn(widest.batch) is not phi:
+    if phi.learns:
         raise FeatureError(f"{phi!r} numbers features as it meets them, in each part others: use .hashed(bits) instead")
+    phi = phi.learn(widest.batch)  # any row will do; where it reads a file, the parts need not have it
     if isinstance(widest.batch.typical(), Strings):  # rows that phi cannot take may be left out
         tallies: list[Tally] = engine.round("tally", phi=phi).numbers
     elif (bad := phi.check(widest.batch)) is not None:  # of vectors, the widest tells whether all are narrow enough

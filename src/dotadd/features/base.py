@@ -19,6 +19,7 @@ from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.expression import call_repr
 from dotadd.features.filling import Filling
+from dotadd.features.learning import Learner
 from dotadd.features.origins import Origins
 from dotadd.features.part import Part
 from dotadd.threads import over_rows
@@ -110,10 +111,22 @@ class FeatureMap(Part):
     def learn(self, batch: Batch) -> FeatureMap:
         """The same map, with room for every feature of these training rows; to be called after `resolve`.
 
-        Most maps have a slot for all there can be, and return themselves. Rows may come chunk by chunk: what was
-        learned before keeps its slots.
+        Most maps have a slot for all there can be, and return themselves. Where rows come chunk by chunk, `learner` is
+        faster; what was learned before keeps its slots.
         """
         return self
+
+    def learner(self) -> Learner:
+        """What learns from rows that come chunk by chunk, where `learn` wants them all at once."""
+        return Learner(self)
+
+    @property
+    def learns(self) -> bool:
+        """Whether what `learn` returns depends on the rows it is shown, so that it has to see all of the training data.
+
+        If not, any rows will do: it may have to read a file.
+        """
+        return type(self).learn is not FeatureMap.learn
 
     def state(self) -> dict[str, np.ndarray]:
         """What `learn` has learned, as arrays for the model file."""
@@ -239,14 +252,15 @@ class FeatureMap(Part):
         return hash(repr(self))
 
 
-def squared_norms_of_all(phi: FeatureMap, batch: Batch, threads: int) -> np.ndarray:
-    """|phi(z)|^2 of every row of a batch, on several threads."""
-    out = np.empty(len(batch))
+def squared_norms_of(phi: FeatureMap, batch: Batch, threads: int, rows: np.ndarray | None = None) -> np.ndarray:
+    """|phi(z)|^2 of these rows of a batch (all by default), on several threads."""
+    out = np.empty(len(batch) if rows is None else len(rows))
 
     def measure(first: int, stop: int) -> None:
-        out[first:stop] = phi.squared_norms(batch, np.arange(first, stop, dtype=np.int64))
+        some = np.arange(first, stop, dtype=np.int64) if rows is None else rows[first:stop]
+        out[first:stop] = phi.squared_norms(batch, some)
 
-    over_rows(measure, len(batch), threads)
+    over_rows(measure, len(out), threads)
     return out
 
 

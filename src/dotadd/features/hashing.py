@@ -13,6 +13,7 @@ from dotadd._jit import kernel, plain
 from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits
+from dotadd.features.learning import Learner, PartsLearner, learned
 from dotadd.features.linear import Linear
 from dotadd.features.origins import Origins
 from dotadd.weights.hashed import slot_of
@@ -37,16 +38,27 @@ class Hashed(FeatureMap):
         return 2**self.bits
 
     def resolve(self, shape: Shape) -> Hashed:
-        return self if isinstance(self.phi, Linear) else Hashed(self.bits, self.phi.resolve(shape))
+        return self if isinstance(self.phi, Linear) else self.around(self.phi.resolve(shape))
 
-    def learn(self, batch: Batch) -> Hashed:
-        return Hashed(self.bits, self.phi.learn(batch))
+    def around(self, phi: FeatureMap) -> Hashed:
+        """The same hash of another map."""
+        return Hashed(self.bits, phi)
+
+    @property
+    def learns(self) -> bool:
+        return self.phi.learns
+
+    def learner(self) -> Learner:
+        return PartsLearner(self.around, self.phi)
+
+    def learn(self, batch: Batch) -> FeatureMap:
+        return learned(self.learner(), batch)
 
     def state(self) -> dict[str, np.ndarray]:
         return self.phi.state()
 
     def with_state(self, state: Mapping[str, np.ndarray]) -> Hashed:
-        return Hashed(self.bits, self.phi.with_state(state))
+        return self.around(self.phi.with_state(state))
 
     def check(self, batch: Batch) -> BadRow | None:
         return None if isinstance(self.phi, Linear) else self.phi.check(batch)
@@ -69,6 +81,9 @@ class Hashed(FeatureMap):
         first = block.end[: len(rows)].copy()
         self.phi.fill(batch, rows, Block(block.start, block.end, indices, block.values, scale=block.scale))
         _hash_indices(first, block.end, indices, self.bits, block.base, block.indices)
+
+    def prepared(self, batch: Batch, threads: int = 1) -> Hashed:
+        return self.around(self.phi.prepared(batch, threads))
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         return self.phi.origins(batch, rows, nth)

@@ -14,6 +14,7 @@ from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Shape, sub_state
+from dotadd.features.learning import Learner, learned
 from dotadd.features.linear import Linear
 from dotadd.features.origins import Origins
 from dotadd.weights import MISSING, Dense, Form, HashTable, SortedArray, Trie
@@ -62,18 +63,11 @@ class Indexed(FeatureMap):
         # as for Hashed, vectors need no number of columns
         return self if isinstance(self.phi, Linear) else Indexed(self.phi.resolve(shape), self.form, self.index)
 
-    def learn(self, batch: Batch) -> Indexed:
-        phi = self.phi.learn(batch)
-        index = FORMS[self.form]() if self.index is None else self.index.copy()
-        room = np.cumsum(np.broadcast_to(np.asarray(phi.bound(batch), np.int64), len(batch)))
-        first = used = 0
-        while first < len(batch):
-            # as many as there are already: merging them into a sorted array then costs no more than sorting them
-            step = min(max(FEWEST_IDS, index.size), MOST_IDS)
-            stop = max(first + 1, int(np.searchsorted(room, used + step, side="right")))
-            index.insert(_ids(phi, batch, np.arange(first, stop))[0])
-            first, used = stop, int(room[stop - 1])
-        return Indexed(phi, self.form, index)
+    def learner(self) -> Learner:
+        return _IndexLearner(self)
+
+    def learn(self, batch: Batch) -> FeatureMap:
+        return learned(self.learner(), batch)
 
     def state(self) -> dict[str, np.ndarray]:
         inside = {f"phi.{name}": array for name, array in self.phi.state().items()}
@@ -103,7 +97,8 @@ class Indexed(FeatureMap):
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         distinct, at = np.unique(rows, return_inverse=True)
-        ids, offsets = _ids(self.phi, batch, distinct)
+        some = batch.take(distinct)
+        ids, offsets = _ids(self.phi, some, np.arange(len(some)), _bounds(self.phi, some))
         known = np.flatnonzero(self._learned().find(ids) != MISSING)
         before = np.searchsorted(known, offsets)  # of the features that are written, so many belong to earlier rows
         place = before[at] + nth
@@ -117,10 +112,53 @@ class Indexed(FeatureMap):
         return self.phi.invert(self._learned().ids()[slots])
 
 
-def _ids(phi: FeatureMap, batch: Batch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+class _IndexLearner(Learner):
+    """Inserts the ids of all rows into one index, which grows."""
+
+    def __init__(self, phi: Indexed) -> None:
+        self._inside, self._form = phi.phi.learner(), phi.form
+        self._index = FORMS[phi.form]() if phi.index is None else phi.index.copy()
+        self._new: list[np.ndarray] = []  # ids that are not in the index yet
+
+    def see(self, batch: Batch) -> None:
+        self._inside.see(batch)
+        phi = self._inside.done().prepared(batch)
+        bounds = _bounds(phi, batch)
+        room = np.cumsum(bounds)
+        first = used = 0
+        while first < len(batch):
+            stop = max(first + 1, int(np.searchsorted(room, used + self._step(), side="right")))
+            self._insert(_ids(phi, batch, np.arange(first, stop), bounds[first:stop])[0])
+            first, used = stop, int(room[stop - 1])
+
+    def done(self) -> Indexed:
+        self._insert_new()
+        return Indexed(self._inside.done(), self._form, self._index)
+
+    def _step(self) -> int:
+        """Ids that are learned together: as many as there are already, for merging them costs no more than sorting."""
+        return min(max(FEWEST_IDS, self._index.size), MOST_IDS)
+
+    def _insert(self, ids: np.ndarray) -> None:
+        if not self._index.moves:
+            self._index.insert(ids)
+            return
+        self._new.append(ids[self._index.find(ids) == MISSING])
+        if sum(map(len, self._new)) >= self._step():
+            self._insert_new()
+
+    def _insert_new(self) -> None:
+        if self._new:
+            self._index.insert(np.concatenate(self._new))
+            self._new = []
+
+
+def _bounds(phi: FeatureMap, batch: Batch) -> np.ndarray:
+    return np.broadcast_to(np.asarray(phi.bound(batch), np.int64), len(batch))
+
+
+def _ids(phi: FeatureMap, batch: Batch, rows: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ids that phi writes for these rows, one row after the other, and where each row begins and the last ends."""
-    bound = phi.bound(batch)
-    bounds = np.full(len(rows), bound, np.int64) if np.ndim(bound) == 0 else np.asarray(bound)[rows]
     block = Block.scratch(bounds, 2**64)
     phi.fill(batch, rows, block)
     assert block.indices is not None

@@ -10,7 +10,7 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.batch import Batch
 from dotadd.block import Block, squared_norms
-from dotadd.features.base import FeatureMap, squared_norms_of_all
+from dotadd.features.base import FeatureMap, squared_norms_of
 from dotadd.features.part import Part, Times
 from dotadd.features.scaled import Scaled
 from dotadd.features.wrapped import Wrapped
@@ -36,7 +36,7 @@ class Normalized(Wrapped):
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
         """Lengths are computed once: for a spectrum they cost more than all the rest. Often all are the same."""
         phi = self.phi.prepared(batch, threads)
-        lengths = np.sqrt(squared_norms_of_all(phi, batch, threads))
+        lengths = np.sqrt(squared_norms_of(phi, batch, threads))
         if len(lengths) and lengths[0] > 0.0 and (lengths == lengths[0]).all():
             return Scaled.of(phi, 1.0 / float(lengths[0]))
         return _Measured(phi, _inverse(lengths).astype(np.float32))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dotadd.batch import Batch, Strings
 from dotadd.block import Block
 from dotadd.features.base import BadRow, FeatureMap
+from dotadd.features.learning import Learner, PartsLearner
 from dotadd.features.linear import Linear
 from dotadd.features.origins import Origins
 from dotadd.features.part import Part
@@ -31,15 +34,8 @@ class OnDemand(Wrapped):
     def __repr__(self) -> str:
         return repr(self.phi)
 
-    def learn(self, batch: Batch) -> OnDemand:
-        phi = self.phi
-        if not isinstance(batch, VirtualBatch):
-            return self.around(phi.learn(batch))
-        if phi.learn(batch.slice(0, 0).own()) is phi:  # most maps have nothing to learn
-            return self
-        for _, made in batch.pieces(np.arange(len(batch))):
-            phi = phi.learn(made)
-        return self.around(phi)
+    def learner(self) -> Learner:
+        return _MadeLearner(self.around, self.phi)
 
     def check(self, batch: Batch) -> BadRow | None:
         if not isinstance(batch, VirtualBatch):
@@ -102,6 +98,23 @@ class OnDemand(Wrapped):
         if isinstance(batch, VirtualBatch):
             batch, rows = batch.made(rows), np.arange(len(rows))
         return self.phi.origins(batch, rows, nth)
+
+
+class _MadeLearner(PartsLearner):
+    """Shows virtual examples to a map, made some at a time, if it learns from them."""
+
+    def __init__(self, make: Callable[..., FeatureMap], phi: FeatureMap) -> None:
+        super().__init__(make, phi)
+        self._learns = phi.learns
+
+    def see(self, batch: Batch) -> None:
+        if not isinstance(batch, VirtualBatch):
+            super().see(batch)
+        elif not self._learns:
+            super().see(batch.slice(0, 0).own())
+        else:
+            for _, made in batch.pieces(np.arange(len(batch))):
+                super().see(made)
 
 
 class _Made(Part):

@@ -13,6 +13,7 @@ from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim, sub_state
+from dotadd.features.learning import Learner, PartsLearner, learned
 from dotadd.features.origins import Origins
 from dotadd.features.part import Part
 
@@ -53,8 +54,15 @@ class Stack(FeatureMap):
     def resolve(self, shape: Shape) -> Stack:
         return Stack(*(part.resolve(shape) for part in self.parts))
 
-    def learn(self, batch: Batch) -> Stack:
-        return Stack(*(part.learn(batch) for part in self.parts))
+    @property
+    def learns(self) -> bool:
+        return any(part.learns for part in self.parts)
+
+    def learner(self) -> Learner:
+        return PartsLearner(Stack, *self.parts)
+
+    def learn(self, batch: Batch) -> FeatureMap:
+        return learned(self.learner(), batch)
 
     def state(self) -> dict[str, np.ndarray]:
         return {f"{k}.{name}": array for k, part in enumerate(self.parts) for name, array in part.state().items()}

@@ -9,6 +9,7 @@ import numpy as np
 
 from dotadd.batch import Batch
 from dotadd.features.base import BadRow, FeatureMap, Shape
+from dotadd.features.learning import Learner, PartsLearner, learned
 from dotadd.features.origins import Origins
 
 
@@ -33,8 +34,15 @@ class Wrapped(FeatureMap):
     def resolve(self, shape: Shape) -> Self:
         return self.around(self.phi.resolve(shape))
 
-    def learn(self, batch: Batch) -> Self:
-        return self.around(self.phi.learn(batch))
+    @property
+    def learns(self) -> bool:
+        return self.phi.learns
+
+    def learner(self) -> Learner:
+        return PartsLearner(self.around, self.phi)
+
+    def learn(self, batch: Batch) -> FeatureMap:
+        return learned(self.learner(), batch)
 
     def state(self) -> dict[str, np.ndarray]:
         return self.phi.state()

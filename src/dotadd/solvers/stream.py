@@ -159,7 +159,7 @@ class _Trainer:
             active[k][new] = _would_move(int(flow.loss), margins, cost, alpha)
         wanted = row_numbers(np.logical_or.reduce(active))
         norms = np.zeros(len(piece))
-        norms[wanted] = flow.phi.squared_norms(piece.batch, wanted) + at.step
+        norms[wanted] = problem.examples.squared_norms(wanted) + at.step
         order = wanted.copy()
         shuffle(order, self.rng)
         gaps = self._visit(problem.examples, order, piece.signs, piece.cost, norms, alphas, active)

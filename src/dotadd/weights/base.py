@@ -20,6 +20,8 @@ class Form:
     """An index that starts empty. `name` is how expressions of features call it."""
 
     name: ClassVar[str]
+    moves: ClassVar[bool] = False
+    """Whether each `insert` moves all that is there, so that many ids should come at a time."""
 
     @property
     def size(self) -> int:

@@ -24,6 +24,7 @@ class SortedArray(Form):
     """
 
     name = "sorted_array"
+    moves = True
 
     def __init__(self) -> None:
         self._ids = np.empty(0, np.uint64)
