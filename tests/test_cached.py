@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import os
+import pickle
 import random
+import re
 import resource
 import signal
 import time
@@ -26,6 +28,7 @@ from dotadd.sources.base import Source
 from dotadd.sources.cached import CachedFile, as_arrow, remove
 from dotadd.sources.convert import convert
 from dotadd.sources.files import FileSource
+from dotadd.sources.identity import Watched
 from dotadd.sources.kept import Kept
 
 TEXTS = {
@@ -65,12 +68,13 @@ def test_a_copy_tells_what_the_text_does_and_is_made_once(tmp_path, name):
         source = open_source(path, **options)
         fast, copies = as_arrow(source, announce=lines.append)
         assert isinstance(fast, CachedFile)
-        assert copies == [Path(f"{path}.dotadd.arrow")]
+        assert len(copies) == 1
+        assert re.fullmatch(rf"{re.escape(name)}{r'.[0-9a-f]{8}' if options else ''}.dotadd.arrow", copies[0].name)
         assert all_of(fast) == all_of(fast) == all_of(open_source(path, **options))
         assert len(lines) == number + 1
     assert lines[0].startswith(f"converting {path}, {path.stat().st_size} bytes, to {copies[0]};")
     assert lines[1] == f"reading {copies[0]} in place of {path}"
-    assert {file.name for file in tmp_path.iterdir()} == {name, f"{name}.dotadd.arrow"}
+    assert {file.name for file in tmp_path.iterdir()} == {name, copies[0].name}
     remove(copies)
     remove(copies)
     assert [file.name for file in tmp_path.iterdir()] == [name]
@@ -118,15 +122,23 @@ def test_a_text_that_has_changed_is_converted_again(tmp_path):
         ("x.fa", {}, {"labels": "names"}),
     ],
 )
-def test_a_copy_made_with_other_options_is_made_again(tmp_path, monkeypatch, name, first, second):
+def test_each_way_of_reading_a_text_has_a_copy_of_its_own(tmp_path, monkeypatch, name, first, second):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "names", "a 5\nb 6\n")
     path = write(tmp_path / name, TEXTS[name])
-    made_of(open_source(path, **first))
-    lines, told = made_of(open_source(path, **second))
-    assert "(other options were given then)" in lines[0] or "has changed" in lines[0]
-    assert told == all_of(open_source(path, **second))
-    assert made_of(open_source(path, **second))[0][0].startswith("reading")
+    for begin in ("converting", "reading"):
+        for options in (first, second):
+            lines, told = made_of(open_source(path, **options))
+            assert lines[0].startswith(begin)
+            assert told == all_of(open_source(path, **options))
+
+
+def test_a_text_read_in_another_format_is_converted_again(tmp_path):
+    path = write(tmp_path / "x.csv", "1\t2\n3\t4\n")
+    made_of(open_source(path, format="csv", column="0", label="0"))
+    lines, told = made_of(open_source(path, format="tsv", column="0", label="0"))
+    assert "(other options were given then)" in lines[0]
+    assert told == all_of(open_source(path, format="tsv", column="0", label="0"))
 
 
 def test_labels_in_a_second_file_count(tmp_path):
@@ -144,7 +156,7 @@ def test_a_damaged_copy_is_made_again(tmp_path, monkeypatch, damage):
     if damage == "foreign":
         convert(open_source(np.eye(3)), copy)
     elif damage == "version":
-        monkeypatch.setattr(cached, "VERSION", 2)
+        monkeypatch.setattr(cached, "VERSION", cached.VERSION + 1)
     elif damage == "no end":
         with pa.ipc.open_file(copy) as old, pa.ipc.new_file(str(tmp_path / "n"), old.schema) as new:
             new.write_batch(old.get_batch(0))
@@ -167,7 +179,9 @@ def test_many_files_have_a_copy_each_and_empty_ones_need_none(tmp_path):
         lines: list[str] = []
         shares: list[float] = []
         fast, copies = as_arrow(source, announce=lines.append, on_progress=shares.append)
-        assert [copy.name for copy in copies] == [f"{k}.svm.dotadd.arrow" for k in range(3)]
+        assert [re.sub(r"\.[0-9a-f]{8}\.", ".", copy.name) for copy in copies] == [
+            f"{k}.svm.dotadd.arrow" for k in range(3)
+        ]
         assert lines[0].startswith(begin)
         assert len(lines) <= 2
         assert all_of(fast) == all_of(open_source(paths, on_bad_row="skip"))
@@ -226,7 +240,8 @@ def test_windows_of_a_genome_have_a_copy_for_genome_annotation_and_parameters(ge
     assert lines[0].startswith(f"converting {genome[0]}, ")
     assert told[0] == all_of(windows)[0]
     assert made_of(Windows(*genome, signal="acceptor", length=20))[0][0].startswith("reading")
-    assert "other options" in made_of(Windows(*genome, signal="donor", length=20))[0][0]
+    assert made_of(Windows(*genome, signal="donor", length=20))[0][0].startswith("converting")
+    assert made_of(Windows(*genome, signal="acceptor", length=20))[0][0].startswith("reading")
     with open(genome[1], "a") as file:
         file.write("# one more line\n")
     assert "has changed" in made_of(Windows(*genome, signal="donor", length=20))[0][0]
@@ -272,14 +287,61 @@ def test_bad_rows_and_ctrl_c_leave_nothing_behind(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["x.svm"]
 
 
-def test_what_a_killed_conversion_left_behind_is_removed_after_a_while(tmp_path):
-    path = write(tmp_path / "x.svm", TEXTS["x.svm"])
-    old = write(tmp_path / ".x.svm.dotadd.arrow.00ff.tmp", "old")
-    new = write(tmp_path / "..x.svm.dotadd.arrow.00ff.tmp.11.tmp", "new")
-    os.utime(old, (0, time.time() - 4000))
-    as_arrow(open_source(path))
-    assert not old.exists()
-    assert new.exists()
+def changed_unseen(path: Path) -> None:
+    """Change a byte in the middle, and set the time back."""
+    before = path.stat()
+    with open(path, "rb+") as file:
+        file.seek(before.st_size // 2)
+        byte = file.read(1)
+        file.seek(before.st_size // 2)
+        file.write(b"7" if byte != b"7" else b"8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_change_in_the_middle_is_seen_although_size_and_time_are_the_same(tmp_path):
+    path = write(tmp_path / "x.svm", "1 1:1111111\n" * 50000)
+    made_of(open_source(path))
+    for ago in (0.0, 1000.0):  # the copy is as new as the change, or older
+        copy = tmp_path / "x.svm.dotadd.arrow"
+        os.utime(copy, (time.time() - ago,) * 2)
+        changed_unseen(path)
+        lines, told = made_of(open_source(path))
+        assert f"({path} has changed)" in lines[0]
+        assert told == all_of(open_source(path))
+
+
+def test_a_text_that_was_moved_or_got_another_mode_keeps_its_copy_and_is_looked_at_once(tmp_path, monkeypatch):
+    path = write(tmp_path / "x.svm", "1 1:1\n" * 50000)
+    made_of(open_source(path))
+    looks: list[int] = []
+    real = cached.Checksum.finished
+    monkeypatch.setattr(cached.Checksum, "finished", lambda self: looks.append(1) or real(self))
+    copy = tmp_path / "x.svm.dotadd.arrow"
+    os.utime(copy, (time.time() - 1000,) * 2)
+    path.chmod(0o600)
+    for _ in range(2):
+        assert made_of(open_source(path))[0][0].startswith("reading")
+        assert looks == [1]
+        monkeypatch.setattr(cached, "TICK", 0.0)
+
+
+def test_what_is_being_read_stays_what_it_was_when_another_process_replaces_or_removes_it(tmp_path):
+    path = write(tmp_path / "x.svm", "1 1:1\n" * 5000)
+    fast, copies = as_arrow(open_source(path))
+    before, watched = all_of(fast), Watched(fast)
+    again = pickle.loads(pickle.dumps(fast))
+    chunks = fast.chunks(1000)
+    next(chunks)
+    write(path, "-1 1:1\n" * 50)
+    made_of(open_source(path))
+    assert len(list(chunks)) > 1
+    for _ in range(2):
+        assert all_of(fast) == before
+        watched.check()
+        remove(copies)
+    assert all_of(again) == before
 
 
 def test_a_text_that_changes_while_it_is_converted_is_refused(tmp_path):

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from dotadd._util.temporary import Temporary, sweep_once
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, ending: str = "") -> Iterator[Path]:
     """An empty temporary file beside `path` to write to; renamed to it at the end, removed if anything went wrong.
 
-    A link keeps pointing where it did. Devices and pipes cannot be replaced and are written to directly.
+    What a killed process has left in the folder is removed, too. A link keeps pointing where it did. Devices and pipes
+    cannot be replaced and are written to directly. The name of the temporary file ends in `ending`.
     """
     target = Path(path)
     if target.exists() and not target.is_file():
         yield target
         return
     target = target.resolve()
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    with open(temporary, "xb") as file:
-        mode = os.fstat(file.fileno()).st_mode  # as the user's umask has it; some writers make private files
+    sweep_once(target.parent)
+    temporary = Temporary(target, ending)
     try:
-        yield temporary
-        os.chmod(temporary, mode)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
+        yield temporary.path
+        temporary.replace_target()
+    except BaseException as error:
+        temporary.discard()
+        if isinstance(error, OSError) and error.errno in FULL and error.filename in (None, str(temporary.path)):
+            error.filename = str(path)  # a write does not know where it goes
         raise
 
 

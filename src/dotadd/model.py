@@ -93,8 +93,8 @@ def load(
 ) -> Model | KernelModel:
     """Read a model file. `features` names feature maps of your own that the model was trained with.
 
-    Weights, indexes and support vectors are mapped into memory, not read: what a prediction does not touch is never
-    loaded.
+    The file is read through once, for its checksum. Weights, indexes and support vectors are mapped into memory: what a
+    prediction does not touch takes none.
     """
     stored, own = Stored(path), dict(features or {})
     return kernel_model(stored, own) if "kernel" in stored.record else _linear_model(stored, own)

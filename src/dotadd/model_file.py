@@ -1,7 +1,8 @@
 """What every trained classifier has in common: classes, a training record, scores chunk by chunk, and the one file.
 
 The file is in safetensors format: tensors, and under the key `dotadd` of its metadata a JSON record of everything else.
-Loading reads numbers and parses one expression; nothing in the file is executed.
+Loading reads numbers and parses one expression; nothing in the file is executed. A checksum beside the record tells
+whether any bit of the file is another than was written.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dotadd._util import tensor_file
 from dotadd.atomic import replacing
 from dotadd.batch import Batch, SparseRows
 from dotadd.errors import ModelError
@@ -29,9 +31,7 @@ from dotadd.threads import row_pieces, thread_count
 
 FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
-TENSOR_TYPES: dict[str, type] = WEIGHT_TYPES | {
-    "U8": np.uint8, "U16": np.uint16, "I32": np.int32, "U32": np.uint32, "I64": np.int64, "U64": np.uint64,
-}  # fmt: skip
+TENSOR_TYPES: dict[str, type] = tensor_file.TYPES
 
 
 class Classifier:
@@ -114,8 +114,6 @@ class Classifier:
     ) -> None:
         """The file in format `number`, with a record and tensors beside what all models have; it appears whole or not
         at all."""
-        from safetensors.numpy import save, save_file
-
         from dotadd._version import __version__
 
         header = {
@@ -127,19 +125,15 @@ class Classifier:
             "classes": _classes_to_json(self.classes),
             "training": self.training,
         }
-        arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-        metadata = {"dotadd": json.dumps(header, allow_nan=False)}
         with replacing(path) as temporary:
-            if temporary.is_file():
-                save_file(arrays, temporary, metadata=metadata)
-            else:  # a pipe or a device, in whose place save_file would put a file
-                temporary.write_bytes(save(arrays, metadata=metadata))
+            tensor_file.write(temporary, tensors, {"dotadd": json.dumps(header, allow_nan=False)})
 
 
 class Stored:
     """A model file that has been found sound: its record, what all models have of it, and its tensors by name.
 
-    Tensors are mapped into memory, not read: what a prediction does not touch is never loaded.
+    The file is read through once, for its checksum, which older ones do not have. Then tensors are mapped into memory:
+    what a prediction does not touch takes none.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -151,7 +145,10 @@ class Stored:
                 with safe_open(path, framework="np"):  # checks that the header and the length of the file agree
                     pass
             except SafetensorError as error:
-                raise ModelError(f"{path}: not a model file, or cut short or damaged ({error})") from error
+                why = " ".join(str(error).split())
+                raise ModelError(f"{path}: not a model file, or cut short or damaged ({why})") from error
+            if not tensor_file.is_sound(path):
+                raise ModelError(f"{path}: is damaged: it is not what was written (wrong checksum); copy it again")
             size = int.from_bytes(file.read(8), "little")
             self._layout = json.loads(file.read(size))
         self._first = 8 + size

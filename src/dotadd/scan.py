@@ -210,19 +210,13 @@ def _write_bigwig(kept: _Kept, windows: Windows, path: str) -> None:
         except (Exception, KeyboardInterrupt) as error:
             failure.append(error)
 
-    with replacing(path) as temporary:
-        lengths = windows.genome.lengths()
-        named = temporary.with_suffix(".bw")  # pybigtools goes by the name
+    with replacing(path, ending=".bw") as temporary:  # pybigtools goes by the name
+        pybigtools.open(str(temporary), "w").write(windows.genome.lengths(), values())
+        if failure:
+            raise failure[0]
+        if not kept.written:
+            raise DotaddError(f"{path}: no score is above the threshold, and bigWig cannot be empty")
         try:
-            pybigtools.open(str(named), "w").write(lengths, values())
-            if failure:
-                raise failure[0]
-            if not kept.written:
-                raise DotaddError(f"{path}: no score is above the threshold, and bigWig cannot be empty")
-            try:
-                pybigtools.open(str(named)).close()
-            except Exception as error:
-                raise DotaddError(f"{path}: the bigWig file could not be written ({error})") from None
-            os.replace(named, temporary)
-        finally:
-            named.unlink(missing_ok=True)
+            pybigtools.open(str(temporary)).close()
+        except Exception as error:
+            raise DotaddError(f"{path}: the bigWig file could not be written ({error})") from None

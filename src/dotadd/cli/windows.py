@@ -74,7 +74,7 @@ def windows(
     from dotadd.cli.bar import Bar
     from dotadd.cli.screen import facts
     from dotadd.errors import DotaddError
-    from dotadd.sources.convert import PARQUET, convert
+    from dotadd.sources.convert import PARQUET, write
     from dotadd.sources.windows import Windows
 
     if holdout_output is not None and not holdout:
@@ -95,7 +95,7 @@ def windows(
         for path, part in written.items():
             temporary = stack.enter_context(replacing(path))
             with Bar(f"cutting {path}") as part.on_progress:
-                convert(part, temporary, parquet=path.endswith(PARQUET))
+                write(part, temporary, parquet=path.endswith(PARQUET))
     facts(_summary(written))
 
 

@@ -49,6 +49,11 @@ class ArrowFile(FileSource):
     bounded: bool = field(default=False, kw_only=True, compare=False)
 
     @property
+    def place(self) -> str:
+        """Where the file is opened."""
+        return self.path
+
+    @property
     def stride(self) -> int:
         return 4 * WHOLE  # record batches are then joined once, by `load`
 
@@ -101,11 +106,11 @@ class ArrowFile(FileSource):
     def _open(self, stack: ExitStack) -> tuple[pa.Schema, int | None, _Batches]:
         """The schema, the number of features where the file says it, and what yields the batches of some columns."""
         if self.format == "parquet":
-            return _open_parquet(self.path, stack)
+            return _open_parquet(self.place, stack)
         import pyarrow as pa
         import pyarrow.ipc
 
-        file = stack.enter_context(pa.OSFile(self.path))
+        file = stack.enter_context(pa.OSFile(self.place))
         if self.format == "arrow stream":
             stream = stack.enter_context(pa.ipc.open_stream(file))
             return stream.schema, None, lambda names, nbytes: self._stream(file, stream, names, nbytes)

@@ -1,17 +1,20 @@
 """as_arrow: a source that is quick to read again and again, because text, images and what is compressed have been
 converted to Arrow files beside it.
 
-Such a copy holds the rows that could be read, and the line of each in its text, so that complaints are the same. It
-is used again as long as the text and the options it is read with are those that it was made of.
+Such a copy holds the rows that could be read, and the line of each in its text, so that complaints are the same. Each
+way of reading a text has a copy of its own. One is used again as long as the text has the size, the time of change and
+the first and last bytes that it was made of; and, if anything was done to the text since the copy was made (of which
+the system keeps a time that nobody can set), the same checksum of all bytes.
+
+Any number of processes may work on one text: one of them converts while the others wait, and what a process reads from
+stays what it is, whatever others put in its place.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import glob
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,18 +22,20 @@ from pathlib import Path
 from typing import Any
 
 from dotadd import memory
-from dotadd.atomic import replacing, require_writable
+from dotadd._util.held_file import HeldFile
+from dotadd._util.locks import LockFile
+from dotadd.atomic import require_writable
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.arrow import ArrowFile
 from dotadd.sources.base import CACHE, CHUNK_BYTES, Around, Chunk, Skipped, Source
 from dotadd.sources.convert import convert
 from dotadd.sources.files import FileSource, ManyFiles, NoExamplesError
-from dotadd.sources.identity import Identity, identity
+from dotadd.sources.identity import Checksum, Identity, changed_at, identity, variant
 from dotadd.sources.kept import Kept
 from dotadd.sources.windows import Windows
 
-VERSION = 1  # of what a copy holds
-ABANDONED = 3600.0  # seconds after which a file that is being written no longer is
+VERSION = 2  # of what a copy holds
+TICK = 2.0  # seconds in which two changes of a file may have the same time
 ABOUT = "dotadd.cache"  # metadata of its schema: version and identity, as JSON
 
 Announce = Callable[[str], None]
@@ -56,6 +61,8 @@ def as_arrow(
     parts = source.parts if isinstance(source, ManyFiles) else [source]
     wanted = [_Copy(part) for part in parts if isinstance(part, Windows) or _is_text(part)]
     usable = [copy for copy in wanted if copy.stale is None]
+    for copy in usable:
+        copy.lock().clear()
     if usable:
         announce(f"reading {_listed(usable, 'path')} in place of {_listed(usable, 'original')}")
     _make([copy for copy in wanted if copy.stale is not None], announce, on_progress)
@@ -86,10 +93,20 @@ class CachedFile(ArrowFile):
     original: str = field(kw_only=True)
     left_out: Skipped = field(kw_only=True)
     stands_for: Identity = field(kw_only=True)
+    file: HeldFile = field(kw_only=True, repr=False, compare=False)
 
     @property
     def name(self) -> str:
         return self.original
+
+    @property
+    def place(self) -> str:
+        return self.file.place
+
+    @property
+    def held(self) -> dict[str, str]:
+        """By the name of the file, where it is found when the name is another's."""
+        return {self.path: self.place}
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         self.skipped.merge(self.left_out)
@@ -103,55 +120,88 @@ class _Copy:
     def __init__(self, source: Source) -> None:
         self.source, self.original = source, source.path if isinstance(source, FileSource) else source.files()[0]
         kind = ".windows" if isinstance(source, Windows) else ""  # the same FASTA may also be read as examples
-        self.path = Path(f"{self.original}{kind}{CACHE}")
-        self.identity = identity(source)
+        mark = variant(source)
+        self.path = Path(f"{self.original}{kind}{mark and '.'}{mark}{CACHE}")
+        self.identity, self.changed = identity(source), changed_at(source)
         self.left_out = Skipped()
+        self.file: HeldFile | None = None
         self.stale: str | None = self._look()
 
     @property
     def size(self) -> int:
         return sum(os.path.getsize(path) for path in self.source.files())
 
+    def lock(self, announce: Announce = lambda line: None) -> LockFile:
+        """What is held while the copy is written."""
+        line = f"another process is converting {self.original}: waiting for it"
+        return LockFile(self.path.with_name(f".{self.path.name}.lock"), lambda: announce(line))
+
     def _look(self) -> str | None:
         """Why the copy has to be written, None if it need not be; "" where there is none yet."""
         import pyarrow as pa
         import pyarrow.ipc
 
-        if not self.path.exists():
-            return ""
         try:
-            with pa.OSFile(str(self.path)) as file, pa.ipc.open_file(file) as reader:
+            file = HeldFile(self.path)
+            with pa.OSFile(file.place) as opened, pa.ipc.open_file(opened) as reader:
                 about = json.loads((reader.schema.metadata or {})[ABOUT.encode()])
                 end = reader.get_batch_with_custom_metadata(reader.num_record_batches - 1)[1]
                 self.left_out = Skipped(int(end[b"skipped"]), end[b"first"].decode() or None)
+        except FileNotFoundError:
+            return ""
         except (OSError, pa.ArrowException, ValueError, LookupError, TypeError):
             return "the one that is there is damaged"
         if about.get("version") != VERSION:
             return "the one that is there is of another version"
-        if about.get("content") != self.identity.content:
+        if about.get("content") != self.identity.content or not self._same_bytes(file, end.get(b"checksum", b"")):
             return f"{self.original} has changed"
-        return None if about.get("options") == self.identity.options else "other options were given then"
+        if about.get("options") != self.identity.options:
+            return "other options were given then"
+        self.file = file
+        return None
 
-    def write(self, on_progress: OnProgress) -> None:
-        """Convert the source. A text without examples has no copy."""
-        self._sweep()
-        about = json.dumps({"version": VERSION, **self.identity._asdict()})
-        try:
-            with self._writing(), replacing(self.path) as temporary, _telling(self.source, on_progress):
-                convert(_Examples(self.source), temporary, parquet=False, exact=True, about={ABOUT: about})
-                if identity(self.source) != self.identity:
-                    raise DataError("has changed while it was read; leave it as it is", self.original)
-        except NoExamplesError:
-            self.path.unlink(missing_ok=True)
-            return
-        self.stale = self._look()
-
-    def _sweep(self) -> None:
-        """Remove what a conversion that was killed has left behind."""
-        for path in self.path.parent.glob(f"*.{glob.escape(self.path.name)}.*.tmp"):
+    def _same_bytes(self, copy: HeldFile, checksum: bytes) -> bool:
+        """Whether the text is what the copy was made of. All of it is read only if something was done to it since, and
+        then the copy is marked as new, so that it will not be next time."""
+        made = os.stat(copy.place).st_mtime
+        if self.changed + TICK < made:
+            return True
+        if Checksum(self.source).finished().encode() != checksum:
+            return False
+        if self.changed >= made:
             with suppress(OSError):
-                if time.time() - path.stat().st_mtime > ABANDONED:
-                    path.unlink()
+                os.utime(copy.path)
+        return True
+
+    def write(self, announce: Announce, on_progress: OnProgress) -> None:
+        """Convert the source, unless another process has done it meanwhile. A text without examples has no copy."""
+        with self._writing(), self.lock(announce):
+            self.stale = self._look()
+            if self.stale is None:
+                return
+            try:
+                self._convert(on_progress)
+            except NoExamplesError:
+                self.path.unlink(missing_ok=True)
+                return
+            self.stale = self._look()
+
+    def _convert(self, on_progress: OnProgress) -> None:
+        checksum = Checksum(self.source)
+
+        def tell(share: float) -> None:
+            checksum.reach(share)
+            on_progress(share)
+
+        def at_end() -> dict[str, str]:
+            found = checksum.finished()
+            if (identity(self.source), changed_at(self.source)) != (self.identity, self.changed):
+                raise DataError("has changed while it was read; leave it as it is", self.original)
+            return {"checksum": found}
+
+        about = {ABOUT: json.dumps({"version": VERSION, **self.identity._asdict()})}
+        with _telling(self.source, tell):
+            convert(_Examples(self.source), self.path, parquet=False, exact=True, about=about, at_end=at_end)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -167,7 +217,7 @@ class _Copy:
 
     def opened(self) -> CachedFile | None:
         """The source that reads the copy, None if there is none."""
-        if self.stale is not None:
+        if self.file is None:
             return None
         return CachedFile(
             str(self.path),
@@ -178,6 +228,7 @@ class _Copy:
             original=self.original,
             left_out=self.left_out,
             stands_for=self.identity,
+            file=self.file,
         )
 
 
@@ -213,7 +264,7 @@ def _make(copies: list[_Copy], announce: Announce, on_progress: OnProgress) -> N
         def tell(share: float, done: int = done, size: int = size) -> None:
             on_progress((done + share * size) / max(1, whole))
 
-        copy.write(tell)
+        copy.write(announce, tell)
         done += size
 
 

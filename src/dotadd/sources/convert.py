@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +97,7 @@ def convert(
     parquet: bool | None = None,
     exact: bool = False,
     about: Mapping[str, str] | None = None,
+    at_end: Callable[[], Mapping[str, str]] = dict,
 ) -> Converted:
     """Write all examples of the source to `path`: Parquet if it ends in .parquet or .pq, else Arrow IPC.
 
@@ -104,16 +106,31 @@ def convert(
     The file appears whole or not at all. With `dna` None, strings that are ACGT of one length throughout are packed
     into two bits a letter (and come back in capitals); True insists on it, False never does. With `exact`, small
     letters are not packed, and it is noted on which line of its text each example stood. `about` is more to write into
-    the metadata of the schema.
+    the metadata of the schema, and `at_end()` what is known only when all has been read.
     """
-    form: _Form | None = None
     if os.fspath(path).lower().endswith(NUMPY):
         raise DataError("Arrow or Parquet is written; give a name that ends in .arrow or .parquet", os.fspath(path))
     if parquet is None:
         parquet = os.fspath(path).endswith(PARQUET)
+    with replacing(path) as temporary:
+        return write(source, temporary, dna=dna, parquet=parquet, exact=exact, about=about, at_end=at_end)
+
+
+def write(
+    source: Source,
+    path: Path,
+    *,
+    dna: bool | None = None,
+    parquet: bool = False,
+    exact: bool = False,
+    about: Mapping[str, str] | None = None,
+    at_end: Callable[[], Mapping[str, str]] = dict,
+) -> Converted:
+    """The same, into a file that somebody else has made, and names and removes."""
+    form: _Form | None = None
     while True:
         try:
-            return _write(source, os.fspath(path), form, dna, parquet, exact, about or {})
+            return _write(source, str(path), form, dna, parquet, exact, about or {}, at_end)
         except _DoesNotFit as wider:
             form = wider.form
 
@@ -126,35 +143,34 @@ def _write(
     parquet: bool,
     exact: bool,
     about: Mapping[str, str],
+    at_end: Callable[[], Mapping[str, str]],
 ) -> Converted:
     rows, n_features = 0, 0
     first: Chunk | None = None
     writer: _Writer | None = None
     size = CHUNK_BYTES if parquet else BATCH_BYTES
-    with replacing(path) as temporary:
-        try:
-            for chunk in source.chunks(size):
-                chunk = chunk if exact else replace(chunk, lines=None)
-                if first is None:
-                    first = chunk
-                    form = form or _Form.of(chunk.batch, dna, exact)
-                    names = {} if source.columns is None else {COLUMNS.decode(): json.dumps(source.columns)}
-                    writer = _Writer(str(temporary), parquet, _schema(chunk, form, {**names, **about}))
-                assert form is not None
-                assert writer is not None
-                require_alike(first, chunk)
-                for part in _parts(chunk, size):
-                    writer.write(_columns(part, form, dna))
-                rows += len(chunk)
-                n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
-            if writer is not None:
-                skipped = {"skipped": str(source.skipped.count), "first": source.skipped.first or ""}
-                writer.finish({"rows": str(rows), "n_features": str(n_features), **skipped})
-        finally:
-            if writer is not None:
-                writer.close()
-        written = os.path.getsize(temporary)
-    return Converted(rows, written, source.skipped.count)
+    try:
+        for chunk in source.chunks(size):
+            chunk = chunk if exact else replace(chunk, lines=None)
+            if first is None:
+                first = chunk
+                form = form or _Form.of(chunk.batch, dna, exact)
+                names = {} if source.columns is None else {COLUMNS.decode(): json.dumps(source.columns)}
+                writer = _Writer(path, parquet, _schema(chunk, form, {**names, **about}))
+            assert form is not None
+            assert writer is not None
+            require_alike(first, chunk)
+            for part in _parts(chunk, size):
+                writer.write(_columns(part, form, dna))
+            rows += len(chunk)
+            n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
+        if writer is not None:
+            skipped = {"skipped": str(source.skipped.count), "first": source.skipped.first or ""}
+            writer.finish({"rows": str(rows), "n_features": str(n_features), **skipped, **at_end()})
+    finally:
+        if writer is not None:
+            writer.close()
+    return Converted(rows, os.path.getsize(path), source.skipped.count)
 
 
 def _parts(chunk: Chunk, nbytes: int) -> Iterator[Chunk]:

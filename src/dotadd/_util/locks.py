@@ -1,0 +1,96 @@
+"""Locks on files that end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PAUSE = 0.05  # seconds between two looks at a lock that somebody else holds
+HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file; returns False if it is locked through another descriptor, by this process or any other.
+
+    Raises OSError where the system or the disk knows no locks.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    except OSError as error:
+        if error.errno in HELD:
+            return False
+        raise
+    return True
+
+
+def still_named(path: Path, descriptor: int) -> bool:
+    """Whether the name still leads to the open file."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+class LockFile:
+    """`with LockFile(path):` is done by one process at a time, on disks that know locks; on others by any number.
+
+    The file exists while somebody is inside. `on_wait` is called once if there is somebody to wait for. Raises OSError
+    where the file cannot be made.
+    """
+
+    def __init__(self, path: Path, on_wait: Callable[[], None] = lambda: None) -> None:
+        self.path, self.on_wait = path, on_wait
+        self._descriptor = -1
+
+    def __enter__(self) -> LockFile:
+        if not self._taken():
+            self.on_wait()
+            while not self._taken():
+                time.sleep(PAUSE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if fcntl is None:  # a file that is open cannot be removed there, and one that is locked by another neither
+            os.close(self._descriptor)
+            with suppress(OSError):
+                self.path.unlink()
+            return
+        with suppress(OSError):
+            self.path.unlink()  # before the lock ends: who waits for it sees that the name is gone, and begins anew
+        with suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # also for processes that were forked meanwhile
+        os.close(self._descriptor)
+
+    def clear(self) -> None:
+        """Remove the file if a process that was killed has left it behind."""
+        if self.path.exists():
+            with suppress(OSError):
+                if self._taken():
+                    self.__exit__()
+
+    def _taken(self) -> bool:
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        with suppress(OSError, AttributeError):
+            os.fchmod(self._descriptor, 0o666)  # others who may write to the folder may wait, too
+        try:
+            mine = try_lock(self._descriptor)
+        except OSError:
+            return True
+        if mine and still_named(self.path, self._descriptor):
+            return True
+        os.close(self._descriptor)
+        return False
