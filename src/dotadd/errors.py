@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dotadd.printable import one_line, printable
+
 
 class DotaddError(ValueError):
     """Bad input of any kind. The command line prints it as one line and exits with code 2."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(message))
 
 
 class DataError(DotaddError):
     """Something in the data cannot be used; the message names file, line and column where there are any."""
 
     def __init__(self, message: str, path: str | None = None, line: int | None = None, column: int | None = None):
-        where = ":".join(str(part) for part in (path, line, column) if part is not None)
+        where = ":".join(printable(part) for part in (path, line, column) if part is not None)
         super().__init__(f"{where}: {message}" if where else message)
         self.path, self.line, self.column = path, line, column
 

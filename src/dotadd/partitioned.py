@@ -21,6 +21,8 @@ from dotadd.distributed.partitions import Files, Partitions, find
 from dotadd.errors import DataError, DotaddError
 from dotadd.metrics import Evaluation, confusion
 from dotadd.model_file import Classifier
+from dotadd.predictions import columns, schema
+from dotadd.printable import as_written
 from dotadd.ranking import Ranking
 from dotadd.scan import STRANDS, Scanned, candidates, scores
 from dotadd.sources.files import NoExamplesError
@@ -189,23 +191,16 @@ def _write(path: str, schema: pa.Schema, tables: Iterator[dict[str, Any]]) -> in
 
 
 def _predict(model: Classifier, path: str, number: int, data: Partitions, folder: str, threads: int) -> tuple[int, Any]:
-    import pyarrow as pa
-
-    labels = pa.array(model.classes.tolist())
-    two = len(model.classes) == 2
-    names = ["score"] if two else [f"score_{label}" for label in model.classes.tolist()]
-    schema = pa.schema({"label": labels.type} | dict.fromkeys(names, pa.float64()))
     source = data.source([path])
 
     def tables() -> Iterator[dict[str, Any]]:
         try:
             for _, score in model.decision_chunks(source, n_jobs=threads):
-                columns = dict(zip(names, score[None] if two else score.T, strict=True))
-                yield {"label": labels.take(pa.array(model.winners(score)))} | columns
+                yield columns(model, score)
         except NoExamplesError:
             return
 
-    return _write(_part(folder, number), schema, tables()), source.skipped
+    return _write(_part(folder, number), schema(model), tables()), source.skipped
 
 
 @dataclass(frozen=True)
@@ -232,8 +227,10 @@ def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threa
             strange = np.flatnonzero(~np.isin(chunk.y, classes))
             if len(strange):
                 found = np.asarray(chunk.y)[strange[0]]
-                known = ", ".join(map(str, classes.tolist()))
-                raise chunk.error(int(strange[0]), f"label {found} is none of the model's classes ({known})")
+                known = ", ".join(map(as_written, classes.tolist()))
+                raise chunk.error(
+                    int(strange[0]), f"label {as_written(found.item())} is none of the model's classes ({known})"
+                )
             columns: Sequence[np.ndarray] = [score] if len(classes) == 2 else list(score.T)
             rankings = [Ranking.of(chunk.y == label, one) for label, one in zip(positive, columns, strict=True)]
             counts = confusion(chunk.y, classes[model.winners(score)], classes)

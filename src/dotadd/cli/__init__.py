@@ -16,10 +16,12 @@ from dotadd.cli.evaluate import evaluate
 from dotadd.cli.inspect import inspect
 from dotadd.cli.predict import predict
 from dotadd.cli.scan import scan
+from dotadd.cli.screen import tell
 from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
 from dotadd.cli.windows import windows
 from dotadd.errors import DotaddError
+from dotadd.printable import one_line, printable
 
 HELP = "Support vector machines in feature spaces that are never stored, on data that does not fit in memory."
 EXAMPLES = """\
@@ -69,7 +71,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         return _complain(f"{error} ({' '.join(('dotadd', *(error.command_chain or ())))} --help tells more)")
     except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
+        where = f"{printable(error.filename)}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror or error}")
     except MemoryError as error:
         return _complain(f"out of memory {error}".strip())
@@ -79,13 +81,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as a line for people."""
-    sys.stderr.write(f"dotadd: {' '.join(str(message).split())}\n")
+    tell(one_line(message))
 
 
 def _complain(message: str, code: int = 2) -> int:
     if os.environ.get("DOTADD_DEBUG"):
         raise
-    sys.stderr.write(f"dotadd: error: {' '.join(message.split())}\n")
+    tell(f"error: {one_line(message)}")
     return code
 
 

@@ -6,7 +6,8 @@ import sys
 import time
 from typing import Any
 
-from dotadd.cli.screen import duration
+from dotadd.cli.screen import duration, tell
+from dotadd.printable import printable
 
 FIRST, AGAIN = 1.0, 10.0  # seconds before the bar appears, and between two plain lines
 
@@ -15,7 +16,7 @@ class Bar:
     """Call it with the share that is done, from 0 to 1."""
 
     def __init__(self, title: str) -> None:
-        self.title = title
+        self.title = printable(title)
         self.bar: Any = None
 
     def __enter__(self) -> Bar:
@@ -31,7 +32,7 @@ class Bar:
         if not sys.stderr.isatty():
             if now - self.last_line >= AGAIN:
                 self.last_line = now
-                sys.stderr.write(f"dotadd: {self.line(share, now)}\n")
+                tell(self.line(share, now))
             return
         if self.bar is None:
             if now - self.started < FIRST:

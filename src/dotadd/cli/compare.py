@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 
 from dotadd.cli.progress import Watch
 from dotadd.cli.reading import Reading, tell_skipped, title_of
+from dotadd.cli.screen import tell
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
 from dotadd.cli.streaming import command_line
 from dotadd.cli.virtual import VirtualExamples
@@ -108,13 +108,13 @@ def compare(
     if solvers is None:
         refused = {}  # nobody asked for them
     for name, why in refused.items():
-        sys.stderr.write(f"dotadd: {name} did not run: {why}\n")
+        tell(f"{name} did not run: {why}")
     found = Comparison(title_of(data), problem, runs, refused)
     write(found, output)
     if not quiet:
         show(found, output)
     if stopped:
-        sys.stderr.write(f"dotadd: interrupted; what was measured until then is in {output}\n")
+        tell(f"interrupted; what was measured until then is in {output}")
         return 130
     return 0
 
@@ -206,14 +206,14 @@ def total_weight(source: Source) -> float | None:
 def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
     """The problem and where it was solved, as plain data."""
     from dotadd._version import __version__
-    from dotadd.cli.screen import label_text
+    from dotadd.printable import as_written
     from dotadd.threads import thread_count
 
     names = ("loss", "C", "intercept", "class_weight", "tol", "max_passes", "max_time", "memory")
     return {
         "data": list(data),
         "rows": svm.model_.training["rows"],
-        "classes": [label_text(label) for label in svm.model_.classes.tolist()],
+        "classes": [as_written(label) for label in svm.model_.classes.tolist()],
         "features": repr(svm.model_.phi),
         "slots": svm.model_.phi.dim,
         **{name: getattr(svm, name) for name in names},
@@ -227,25 +227,12 @@ def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
 
 def show(found: Comparison, output: str) -> None:
     """The table on screen."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from dotadd.cli.screen import facts, number
+    from dotadd.cli.tables import show_table
     from dotadd.report.compare import HEADINGS
 
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console.width = 200  # nobody wraps a file
-    *headings, _ = HEADINGS
-    drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        drawn.add_column(heading, justify="left" if heading == "solver" else "right", overflow="fold")
     rows = found.rows()
-    for *cells, _ in rows:
-        drawn.add_row(*map(Text, cells))
-    console.print(drawn)
+    show_table(HEADINGS[:-1], [cells[:-1] for cells in rows])
     lines = {row[0]: row[-1] for row in rows} | {
         "best": f"{number(found.best, 7)}; no objective is below {number(found.bound, 7)}, the largest certified dual"
         if found.bound is not None

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dotadd.model_file import Classifier
     from dotadd.sources.base import Source
 
+MOST_CLASSES = 30  # that the table of counts is for; --log has all counts
+
 
 def evaluate(
     model: str,
@@ -132,14 +134,8 @@ def as_json(model: Classifier, measured: Measured) -> dict[str, Any]:
 
 def show_measures(model: Classifier, measured: Measured, title: str | None = None) -> None:
     """The measures on screen, with a table of counts."""
-    import sys
-
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from dotadd.cli.screen import duration, facts, label_text
+    from dotadd.cli.tables import show_table
 
     found, seconds = measured
     labels = [label_text(label) for label in model.classes.tolist()]
@@ -151,14 +147,26 @@ def show_measures(model: Classifier, measured: Measured, title: str | None = Non
     if len(found.auroc) == 1:
         lines |= {"auROC": f"{found.auroc[0]:.4f}", "auPRC": f"{found.auprc[0]:.4f}"}
     facts(lines)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("true \\ predicted")
-    for label in labels:
-        table.add_column(Text(label), justify="right")
-    if len(found.auroc) > 1:
-        table.add_column("auROC", justify="right")
-        table.add_column("auPRC", justify="right")
+    if len(labels) > MOST_CLASSES:
+        show_table(*_each_class(labels, found), words=(0, 3))
+        return
+    areas = [("auROC", found.auroc), ("auPRC", found.auprc)] if len(found.auroc) > 1 else []
+    rows = [
+        [label, *(f"{count:,}" for count in found.confusion[k]), *(f"{area[k]:.4f}" for _, area in areas)]
+        for k, label in enumerate(labels)
+    ]
+    show_table(["true \\ predicted", *labels, *(name for name, _ in areas)], rows)
+
+
+def _each_class(labels: list[str], found: Evaluation) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of a table for so many classes that nobody could read the counts of all pairs."""
+    import numpy as np
+
+    wrong = found.confusion - np.diag(np.diag(found.confusion))
+    rows = []
     for k, label in enumerate(labels):
-        areas = [f"{found.auroc[k]:.4f}", f"{found.auprc[k]:.4f}"] if len(found.auroc) > 1 else []
-        table.add_row(Text(label), *(f"{count:,}" for count in found.confusion[k]), *areas)
-    Console(file=sys.stdout, highlight=False).print(table)
+        other = int(wrong[k].argmax())
+        taken = [labels[other], f"{wrong[k, other]:,}"] if wrong[k, other] else ["", ""]
+        counts = [f"{found.confusion[k].sum():,}", f"{found.confusion[k, k]:,}"]
+        rows.append([label, *counts, *taken, f"{found.auroc[k]:.4f}", f"{found.auprc[k]:.4f}"])
+    return ["class", "rows", "right", "most often taken for", "times", "auROC", "auPRC"], rows

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.printable import printable
 
 if TYPE_CHECKING:
     from dotadd.model import Model
@@ -144,10 +145,11 @@ def draw(
     from dotadd.cli.bar import Bar
     from dotadd.cli.screen import label_text
     from dotadd.poim import ORDER, SAMPLES, letter_chances, oligomer_importance
+    from dotadd.printable import as_written
     from dotadd.report.poim import draw_poim
 
     order, samples = order or ORDER, samples or SAMPLES
-    labels = {label_text(label): label for label in model.classes.tolist()}
+    labels = {as_written(label): label for label in model.classes.tolist()}
     chances = None if data is None else letter_chances(reading.open([data]), model, rows=rows)
     with Bar(f"scoring k-mers of {order} letters") as bar:
         found = oligomer_importance(
@@ -167,12 +169,8 @@ def draw(
 
 def show(path: str, inside: dict[str, Any]) -> None:
     """The same for people."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from dotadd.cli.screen import facts, label_text, number
+    from dotadd.cli.tables import show_table
 
     labels = [label_text(label) for label in inside["classes"]]
     rows = labels[1:] if len(labels) == 2 else labels
@@ -190,14 +188,10 @@ def show(path: str, inside: dict[str, Any]) -> None:
             lines[name.replace("_", " ")] = training_text(value)
     facts(lines)
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("class", "intercept", "|w|", "weights not zero"):
-        table.add_column(name, justify="left" if name == "class" else "right")
-    for k, label in enumerate(rows):
-        norm, nonzeros = number(inside["norm"][k]), f"{inside['nonzeros'][k]:,}"
-        table.add_row(Text(label), number(inside["intercept"][k]), norm, nonzeros)
-    console = Console(file=sys.stdout, highlight=False)
-    console.print(table)
+    measures = zip(inside["intercept"], inside["norm"], inside["nonzeros"], strict=True)
+    cells = [[number(intercept), number(norm), f"{nonzeros:,}"] for intercept, norm, nonzeros in measures]
+    headings = ("class", "intercept", "|w|", "weights not zero")
+    show_table(headings, [[label, *row] for label, row in zip(rows, cells, strict=True)])
 
 
 def shape_text(
@@ -227,17 +221,12 @@ def training_text(value: Any) -> str:
 
 def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: bool, names: list[str] | None) -> None:
     """The largest weights with the names of their slots, a table for each class. `names` are those of columns."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from dotadd.batch import Strings
     from dotadd.cli.screen import label_text, number
+    from dotadd.cli.tables import show_table
 
     labels = [label_text(label) for label in inside["classes"]]
     rows = labels[1:] if len(labels) == 2 else labels
-    console = Console(file=sys.stdout, highlight=False)
     everything = [feature for row in features for feature in row]
     first = [feature.names[0] for feature in everything if feature.names]
     parts = list(dict.fromkeys(name.part for name, _ in first))
@@ -248,13 +237,11 @@ def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: 
     for label, row in zip(rows, features, strict=True):
         if not row:
             continue
-        title = Text(f"largest weights ({label})" + ("; positions count from 1 in the string" if placed else ""))
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="dim")
+        title = f"largest weights ({label})" + ("; positions count from 1 in the string" if placed else "")
         headings = ["map"] * (len(parts) > 1) + ["position"] * placed + ["feature"] + ["letters"] * kmers + ["weight"]
         counts = [f"in {labels[k]}" if k < len(labels) else "no label" for k in seen]
         headings += ["adds"] * read + counts + ["others"] * read
-        for heading in headings:
-            table.add_column(Text(heading), justify="left" if heading == "feature" else "right", overflow="fold")
+        table = []
         for feature in row:
             name, times = feature.names[0] if feature.names else (None, [0] * (len(labels) + 1))
             others = len(feature.names) - 1 + feature.others
@@ -263,15 +250,16 @@ def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: 
             cells += [_feature_text(feature, names, quoted=strings), *([str(len(name.text)) if name else ""] * kmers)]
             cells += [number(feature.weight, 4), *([number(feature.contribution, 3)] * read)]
             cells += [*(f"{times[k]:,}" for k in seen), *([f"+{others:,}" if others > 0 else ""] * read)]
-            table.add_row(*map(Text, cells))
-        console.print(table)
+            table.append(cells)
+        at = headings.index("feature")
+        show_table(headings, table, words=(at,), keys=at + 1, title=title)
     if len(parts) > 1:
         for place, part in enumerate(parts, 1):
-            console.print(Text(f"map {place}: {part}"), soft_wrap=True)
+            sys.stdout.write(f"map {place}: {printable(part)}\n")
     if read and first:
-        console.print("adds: weight times value, for one occurrence; others: names that share the slot", soft_wrap=True)
+        sys.stdout.write("adds: weight times value, for one occurrence; others: names that share the slot\n")
     if not read and len(first) < len(everything):
-        console.print("slots that are hashed are named with --data FILE")
+        sys.stdout.write("slots that are hashed are named with --data FILE\n")
 
 
 def _feature_text(feature: Feature, names: list[str] | None, *, quoted: bool) -> str:

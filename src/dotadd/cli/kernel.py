@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from dotadd.cli.progress import BAR_INSIDE, LINE, Watch, write_json_line
-from dotadd.cli.screen import duration, facts, label_text, number
+from dotadd.cli.screen import duration, facts, label_text, number, tell
 from dotadd.cli.solving import Solving
 from dotadd.cli.streaming import Streaming
 
@@ -108,7 +107,7 @@ class KernelWatch(Watch):
         if problems > 1:
             text = f"pair {which + 1} of {problems}: {text}"
         if self.bar is None:
-            sys.stderr.write(f"dotadd: {text}\n")
+            tell(text)
             return
         share = 0.0
         if widest > self.tol and progress.violation > 0.0:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, TextIO
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from dotadd.cli.cluster import Cluster, partitions
 from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.cli.screen import tell
 
 if TYPE_CHECKING:
     from dotadd.model_file import Classifier
-    from dotadd.sources.base import Source
 
 
 def predict(
@@ -30,8 +30,13 @@ def predict(
     """Write the label and the score of each row.
 
     A line a row: the label, a tab, the score, or for several classes a score for
-    each. With two classes a positive score means the second of them. Data is read
+    each. With two classes a positive score means the second of them. Tabs and the
+    like in labels are written as \\t, \\n, \\x1b, and a backslash as \\\\. Data is read
     and written piece by piece.
+
+    The name of OUTPUT tells the format: .csv (with quotes where they are needed),
+    .jsonl, .parquet, .arrow; text like that on the screen otherwise. Text may also
+    end in .gz, .bz2 or .xz.
 
     On a cluster, OUTPUT is a folder: for each file of data a Parquet file with the
     columns label and score, part-00000.parquet and so on, written where it is read.
@@ -40,7 +45,8 @@ def predict(
 
         dotadd predict a9a.dotadd a9a.t | head
         dotadd predict a9a.dotadd a9a.t --scores -o scores.txt
-        dotadd predict sites.dotadd part-*.fasta.gz -o sites.tsv
+        dotadd predict sites.dotadd part-*.fasta.gz -o sites.tsv.gz
+        dotadd predict spam.dotadd mails.csv --column text -o spam.parquet
         dotadd predict all.dotadd "part-*.parquet" -o scores --scheduler tcp://10.0.0.1:8786
 
     Parameters
@@ -56,9 +62,10 @@ def predict(
     jobs
         Threads; all cores by default.
     """
-    from dotadd.atomic import replacing, require_writable
+    from dotadd.atomic import require_writable
     from dotadd.errors import DotaddError
     from dotadd.model import load
+    from dotadd.predictions import TabSeparated, format_of, predictions
 
     if not data:
         raise DotaddError("give a data file to predict")
@@ -66,13 +73,17 @@ def predict(
         predict_parts(load(model), data, output, scores, jobs, cluster, reading)
         return
     if output is not None:
+        format_of(output)
         require_writable(output)
     loaded, source = load(model), reading.open(list(data))
-    with ExitStack() as stack:
-        file: TextIO = sys.stdout
-        if output is not None:
-            file = stack.enter_context(open(stack.enter_context(replacing(output)), "w", encoding="utf-8"))
-        write_predictions(loaded, source, file, labels=not scores, jobs=jobs)
+    written = (
+        nullcontext(TabSeparated(loaded, sys.stdout, labels=not scores))
+        if output is None
+        else predictions(output, loaded, labels=not scores)
+    )
+    with written as file:
+        for _, score in loaded.decision_chunks(source, n_jobs=jobs):
+            file.write(score)
     tell_skipped(source)
 
 
@@ -97,20 +108,4 @@ def predict_parts(
         assert client is not None
         done = predict(client, model, files, output, on_progress=bar)
     tell_skipped(files)
-    sys.stderr.write(f"dotadd: {sum(done.rows):,} rows in {len(done.paths)} files in {output}\n")
-
-
-def write_predictions(model: Classifier, source: Source, file: TextIO, *, labels: bool, jobs: int | None) -> None:
-    """The lines of `predict`, a chunk at a time."""
-    from dotadd.cli.screen import label_text
-
-    texts = [label_text(label) for label in model.classes.tolist()]
-    for _, score in model.decision_chunks(source, n_jobs=jobs):
-        if score.ndim == 1:
-            columns = [f"{value:.9g}" for value in score.tolist()]
-        else:
-            columns = ["\t".join(f"{value:.9g}" for value in row) for row in score.tolist()]
-        if labels:
-            winners = model.winners(score).tolist()
-            columns = [f"{texts[best]}\t{line}" for best, line in zip(winners, columns, strict=True)]
-        file.write("".join(f"{line}\n" for line in columns))
+    tell(f"{sum(done.rows):,} rows in {len(done.paths)} files in {output}")

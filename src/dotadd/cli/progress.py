@@ -9,7 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dotadd.cli.screen import duration, number
+from dotadd.cli.screen import duration, number, tell
+from dotadd.printable import printable
 
 if TYPE_CHECKING:
     from dotadd.cli.solving import Solving
@@ -58,7 +59,7 @@ class Watch:
         self.gaps: dict[int, float] = {}
         self.first: tuple[float, float] | None = None
         self.sample: int | None = None
-        self.quiet, self.title, self.unit = quiet, title, "pass"
+        self.quiet, self.title, self.unit = quiet, printable(title), "pass"
         self.bar: Any = None
         self.last_shown = time.monotonic()
 
@@ -94,11 +95,11 @@ class Watch:
 
     def say(self, message: str) -> None:
         """A line on stderr, above the bar if there is one."""
-        said = f"dotadd: {message}"
         if self.bar is not None:
+            said = f"dotadd: {printable(message)}"
             self.bar.console.print(said, markup=False, highlight=False, soft_wrap=True)
         else:
-            sys.stderr.write(f"{said}\n")
+            tell(message)
 
     def __call__(self, progress: Progress, which: int, classes: int) -> None:
         if progress.sample != self.sample:  # another problem, whose gap says nothing about that of the last
@@ -125,7 +126,7 @@ class Watch:
                 return
             self.bar.update(self.task, description=self.line(progress), total=1.0, completed=self.done(progress))
         elif since >= (LINE_INSIDE if inside(progress) else LINE):
-            sys.stderr.write(f"dotadd: {self.line(progress)}\n")
+            tell(self.line(progress))
         else:
             return
         self.last_shown = time.monotonic()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+
+from dotadd.cli.screen import tell
 
 if TYPE_CHECKING:
     from dotadd.distributed.partitions import Partitions
@@ -68,7 +69,7 @@ class Reading:
 def tell_skipped(source: Source | Partitions) -> None:
     """One line on stderr if rows were left out."""
     if source.skipped.count:
-        sys.stderr.write(f"dotadd: left out {source.skipped.count:,} bad rows; the first: {source.skipped.first}\n")
+        tell(f"left out {source.skipped.count:,} bad rows; the first: {source.skipped.first}")
 
 
 def title_of(data: Sequence[str]) -> str:

@@ -1,10 +1,17 @@
-"""How results look: aligned lines of a name and a value, and labels as people write them."""
+"""How results look: aligned lines of a name and a value. Whatever users bring is printable before it gets here."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 from typing import Any
+
+from dotadd.printable import as_written, printable
+
+
+def tell(message: str) -> None:
+    """A line for people on stderr."""
+    sys.stderr.write(f"dotadd: {printable(message)}\n")
 
 
 def facts(lines: Mapping[str, str]) -> None:
@@ -15,12 +22,12 @@ def facts(lines: Mapping[str, str]) -> None:
     console = Console(file=sys.stdout, highlight=False)
     width = max(len(name) for name in lines)
     for name, value in lines.items():
-        console.print(Text.assemble((f"{name:<{width}}  ", "dim"), value), soft_wrap=True)
+        console.print(Text.assemble((f"{name:<{width}}  ", "dim"), printable(value)), soft_wrap=True)
 
 
 def label_text(label: Any) -> str:
-    """A label as it stood in the file: 1 and not 1.0."""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+    """A label as it stood in the file, for people."""
+    return printable(as_written(label))
 
 
 def number(value: float | None, digits: int = 6) -> str:

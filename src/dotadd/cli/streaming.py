@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from dotadd.cli.screen import tell
 from dotadd.cli.solving import MEMORY, results
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Streaming:
             raise DotaddError(f"{path}: there is no checkpoint to go on from; leave out --resume to start anew")
         if not self.resume and os.path.exists(path):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(os.path.getmtime(path)))
-            sys.stderr.write(f"dotadd: {path}: a checkpoint from {when} is there; --resume would go on from it\n")
+            tell(f"{path}: a checkpoint from {when} is there; --resume would go on from it")
 
     def finish(self, svm: LinearSVM, output: str, client: Client | None = None) -> None:
         """Remove the checkpoint of training that is done, and what workers have of it; of training that is not, say how
@@ -79,7 +80,7 @@ class Streaming:
                 forget_checkpoint(client, os.path.abspath(path))
             return
         raised = ", with a larger --max-passes" if Reason.MAX_PASSES in reasons else ""
-        sys.stderr.write(f"dotadd: to go on from {path}{raised}: {command_line('--resume')}\n")
+        tell(f"to go on from {path}{raised}: {command_line('--resume')}")
 
 
 def streamed(svm: LinearSVM) -> bool:

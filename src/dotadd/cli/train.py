@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from dotadd.cli import kernel as machine
 from dotadd.cli.cluster import Cluster, partitions
 from dotadd.cli.kernel import KernelOptions
 from dotadd.cli.reading import Reading, tell_skipped, title_of
+from dotadd.cli.screen import tell
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
 from dotadd.cli.streaming import Streaming, streamed
 from dotadd.cli.virtual import VirtualExamples
@@ -140,7 +140,7 @@ def train(
             shown(svm, output)
         stopped = interrupted(svm)
         if stopped:
-            sys.stderr.write(f"dotadd: interrupted; the model so far is saved in {output}\n")
+            tell(f"interrupted; the model so far is saved in {output}")
         elif held_out is not None:
             from dotadd.cli.evaluate import measure, show_measures
 

@@ -1,0 +1,77 @@
+"""Tables on screen. Numbers are never cut: names are folded, and columns that do not fit stand in a table below."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+
+from dotadd.printable import printable
+
+FOLD, NARROW = 40, 12  # letters in a line of a name, and where there is no room for these
+LONGEST = 200  # letters of a name that are shown at all
+BETWEEN, EDGES = 3, 2  # blanks between two columns, and at both ends of a line
+
+
+def show_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: Collection[int] = (0,),
+    keys: int = 1,
+    title: str | None = None,
+) -> None:
+    """Columns of `words` hold names and stand to the left, all others numbers. The first `keys` columns are there again
+    in each table. What is no terminal has all the room that is needed."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    columns = [[shortened(cell) for cell in column] for column in zip(headings, *rows, strict=True)]
+    room = console.width if console.is_terminal else None
+    widths = _widths(columns, words, room)
+    for shown in _tables(widths, keys, room):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="dim")
+        table.title = None if title is None else Text(shortened(title))
+        for k in shown:
+            justify = "left" if k in words else "right"
+            table.add_column(Text(columns[k][0]), justify=justify, width=widths[k], overflow="fold")  # type: ignore[arg-type]
+        for row in list(zip(*(columns[k] for k in shown), strict=True))[1:]:
+            table.add_row(*map(Text, row))
+        console.width = max(console.width, _total([widths[k] for k in shown]))
+        console.print(table)
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Printable text that is not endless."""
+    shown = printable(text[: longest + 1])
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
+def _widths(columns: Sequence[Sequence[str]], words: Collection[int], room: int | None) -> list[int]:
+    """Of each column; names have less if not all columns fit."""
+    from rich.cells import cell_len
+
+    numbers = [0 if k in words else max(map(cell_len, column[1:]), default=0) for k, column in enumerate(columns)]
+    names = [max(map(cell_len, column if k in words else column[:1])) for k, column in enumerate(columns)]
+    wide, narrow = (
+        [max(number, min(name, most)) for number, name in zip(numbers, names, strict=True)] for most in (FOLD, NARROW)
+    )
+    return wide if room is None or _total(wide) <= room else narrow
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + BETWEEN * (len(widths) - 1) + EDGES
+
+
+def _tables(widths: Sequence[int], keys: int, room: int | None) -> Iterator[list[int]]:
+    """Which columns stand in each table: the keys, and at least one more if there is one."""
+    first = list(range(keys))
+    shown = list(first)
+    for k in range(keys, len(widths)):
+        if room is not None and len(shown) > keys and _total([widths[j] for j in (*shown, k)]) > room:
+            yield shown
+            shown = list(first)
+        shown.append(k)
+    yield shown
