@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from cyclopts import Group, Parameter
 
+from dotadd.cli.numbers import Processes
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -26,7 +28,7 @@ class Cluster:
     scheduler: str | None = None
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers read the files where they are."""
 
-    workers: int | None = None
+    workers: Processes | None = None
     """Start so many Dask workers on this machine instead. --memory is for each."""
 
     @property

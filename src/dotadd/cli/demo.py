@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 
+from dotadd.cli.numbers import Seed, Whole
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -38,9 +40,9 @@ class Outcome(NamedTuple):
 def demo(
     *,
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
-    seed: int = 0,
+    seed: Seed = 0,
     fast: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    jobs: int | None = None,
+    jobs: Whole | None = None,
 ) -> int:
     """Train and compare models on simulated splice sites.
 

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dotadd.cli.cluster import Cluster, partitions
+from dotadd.cli.numbers import Whole
 from dotadd.cli.reading import Reading, tell_skipped
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def evaluate(
     /,
     *data: str,
     log: str | None = None,
-    jobs: int | None = None,
+    jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:

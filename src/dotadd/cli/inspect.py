@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from dotadd.cli.numbers import Count, Whole
 from dotadd.cli.reading import Reading, tell_skipped
 from dotadd.printable import printable
 
@@ -23,14 +24,14 @@ def inspect(
     model: str,
     /,
     *,
-    largest: int = 10,
+    largest: Whole = 10,
     data: str | None = None,
-    rows: Annotated[int | None, Parameter(show_default=False)] = None,
+    rows: Annotated[Count | None, Parameter(show_default=False)] = None,
     poim: str | None = None,
-    order: Annotated[int | None, Parameter(show_default=False)] = None,
-    samples: Annotated[int | None, Parameter(show_default=False)] = None,
+    order: Annotated[Count | None, Parameter(show_default=False)] = None,
+    samples: Annotated[Count | None, Parameter(show_default=False)] = None,
     target: Annotated[str | None, Parameter(name="--class")] = None,
-    jobs: int | None = None,
+    jobs: Whole | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from dotadd.cli.numbers import Count, Real
 from dotadd.cli.progress import BAR_INSIDE, LINE, Watch, write_json_line
 from dotadd.cli.screen import duration, facts, label_text, number, tell
 from dotadd.cli.solving import Solving
@@ -33,10 +34,10 @@ class KernelOptions:
     gamma: Annotated[str | None, Parameter(show_default=False)] = None
     """gamma of rbf, poly and sigmoid: a number, "scale" (the default) or "auto"."""
 
-    degree: Annotated[int | None, Parameter(show_default=False)] = None
+    degree: Annotated[Count | None, Parameter(show_default=False)] = None
     """The degree of poly, 3 by default."""
 
-    coef0: Annotated[float | None, Parameter(show_default=False)] = None
+    coef0: Annotated[Real | None, Parameter(show_default=False)] = None
     """What poly and sigmoid add to inner products, 0 by default."""
 
     def require(self, solving: Solving, streaming: Streaming) -> None:
@@ -64,7 +65,7 @@ class KernelOptions:
         from dotadd.kernel_svm.expression import named
 
         assert self.kernel is not None
-        gamma: float | str = self.gamma or "scale"
+        gamma: float | str = "scale" if self.gamma is None else self.gamma
         if gamma not in ("scale", "auto"):
             try:
                 gamma = float(gamma)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from dotadd.cli.cluster import Cluster, partitions
+from dotadd.cli.numbers import Whole
 from dotadd.cli.reading import Reading, tell_skipped
 from dotadd.cli.screen import tell
 
@@ -23,7 +24,7 @@ def predict(
     *data: str,
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
     scores: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    jobs: int | None = None,
+    jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from dotadd.cli.cluster import Cluster
+from dotadd.cli.numbers import Natural, Real, Whole
 
 
 def scan(
@@ -14,10 +15,10 @@ def scan(
     model: str,
     signal: Literal["acceptor", "donor"],
     output: Annotated[str, Parameter(name=["--output", "-o"])],
-    threshold: float | None = None,
+    threshold: Real | None = None,
     strand: Literal["both", "+", "-"] = "both",
-    before: int | None = None,
-    jobs: int | None = None,
+    before: Natural | None = None,
+    jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
 ) -> None:
     """Score every candidate splice site of a genome, on both strands.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from dotadd.cli.numbers import Count, Real, Seed, Whole
+
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
     from dotadd.solvers.result import Result
@@ -25,7 +27,7 @@ class Solving:
     features: Annotated[str | None, Parameter(group=PROBLEM)] = None
     """The feature map, written as in Python; the numbers themselves by default."""
 
-    cost: Annotated[float, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0
+    cost: Annotated[Real, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0
     """C, the weight of the losses against the size of w."""
 
     loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge"
@@ -37,19 +39,19 @@ class Solving:
     class_weight: Annotated[Literal["none", "balanced"], Parameter(group=PROBLEM)] = "none"
     """"balanced" lets each class weigh the same in total."""
 
-    tol: Annotated[float, Parameter(group=STOPPING)] = 1e-3
+    tol: Annotated[Real, Parameter(group=STOPPING)] = 1e-3
     """Stop when the relative duality gap is no larger."""
 
-    max_passes: Annotated[int, Parameter(group=STOPPING)] = 1000
+    max_passes: Annotated[Count, Parameter(group=STOPPING)] = 1000
     """Stop after so many passes over the data."""
 
-    max_time: Annotated[float | None, Parameter(group=STOPPING)] = None
+    max_time: Annotated[Real | None, Parameter(group=STOPPING)] = None
     """Stop after so many seconds."""
 
-    seed: Annotated[int, Parameter(group=STOPPING)] = 0
+    seed: Annotated[Seed, Parameter(group=STOPPING)] = 0
     """Start of the random numbers; the same seed gives the same model."""
 
-    jobs: Annotated[int | None, Parameter(group=STOPPING)] = None
+    jobs: Annotated[Whole | None, Parameter(group=STOPPING)] = None
     """Threads; all cores by default."""
 
     memory: Annotated[str | None, Parameter(group=MEMORY)] = None

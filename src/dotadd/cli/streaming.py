@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from dotadd.cli.numbers import Real
 from dotadd.cli.screen import tell
 from dotadd.cli.solving import MEMORY, results
 
@@ -29,7 +30,7 @@ class Streaming:
     checkpoint: str | None = None
     """The file for the state of training, removed when it is done; by default OUTPUT.checkpoint."""
 
-    checkpoint_every: float = 60.0
+    checkpoint_every: Real = 60.0
     """Seconds between two checkpoints."""
 
     resume: Annotated[bool, Parameter(negative="", show_default=False)] = False

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from dotadd.cli.numbers import Count, Natural, Real, Seed
+
 if TYPE_CHECKING:
     from dotadd.sources.windows import Windows
 
@@ -18,13 +20,13 @@ def windows(
     gff: str,
     signal: Literal["acceptor", "donor"],
     output: Annotated[str, Parameter(name=["--output", "-o"])],
-    length: int = 141,
-    before: int | None = None,
-    holdout: float = 0.0,
+    length: Count = 141,
+    before: Natural | None = None,
+    holdout: Real = 0.0,
     holdout_output: str | None = None,
-    stretch: int = 1_000_000,
-    sample: int | None = None,
-    seed: int = 0,
+    stretch: Count = 1_000_000,
+    sample: Count | None = None,
+    seed: Seed = 0,
 ) -> None:
     """Cut the windows around all candidate splice sites out of a genome.
 
