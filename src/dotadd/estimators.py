@@ -32,6 +32,7 @@ from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
+from dotadd.sources.layout import Layout
 from dotadd.survey import Survey
 from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
@@ -205,7 +206,7 @@ class LinearSVM(Estimator):
         settings = self._settings(on_progress, len(signs), budget)
         solver, why = choose_solver(self.solver, problem, earlier)
         results = SOLVERS[solver](problem, settings, earlier)
-        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why)
+        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names())
 
     def _fit_stream(
         self,
@@ -249,7 +250,8 @@ class LinearSVM(Estimator):
         finally:
             if not keep_cache:
                 remove(copies)
-        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, source, solver, why)
+        names = source.names()
+        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, source, solver, why, names)
 
     def _fit_parts(
         self, X: Any, engine: Any, on_progress: OnProgress | None, where: Checkpoint | None, resume: bool, say: Any
@@ -269,7 +271,7 @@ class LinearSVM(Estimator):
             settings = self._settings(on_progress, task.problems, memory or available() // 2)
             results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=resume))
             fitting.note_skipped(parts, data)
-        self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why)
+        self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
 
     def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
         def tell(progress: Progress, k: int) -> None:
@@ -320,6 +322,7 @@ class LinearSVM(Estimator):
         source: Any,
         solver: str,
         why: str,
+        names: Layout | None,
     ) -> None:
         phi = phi.phi if isinstance(phi, OnDemand) else phi  # predictions are made for examples as they are
         results = [replace(one, solver=solver, why=why) for one in results]
@@ -344,7 +347,7 @@ class LinearSVM(Estimator):
         }
         if (transforms := getattr(source, "transforms", None)) is not None:
             training["virtual"] = repr(transforms)
-        self.model_ = Model(phi, shape, w, np.array([r.intercept for r in results]), classes, training)
+        self.model_ = Model(phi, shape, w, np.array([r.intercept for r in results]), classes, training, names)
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, max(result.passes for result in results))
         if shape.n_features is not None:

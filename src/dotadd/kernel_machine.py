@@ -257,6 +257,7 @@ class KernelSVM(Estimator):
             np.array([result.intercept for result in results]),
             classes,
             training,
+            source.names(),
         )
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = np.array([max(1, result.steps) for result in results])

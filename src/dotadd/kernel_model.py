@@ -25,6 +25,7 @@ from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Preco
 from dotadd.lattices import Lattices
 from dotadd.model_file import FORMAT, Classifier, Stored, state_tensors, usable_rows
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.layout import Layout
 
 LATTICES = ("state_offsets", "arc_offsets", "labels", "targets", "weights", "finals")
 COLUMNS = 1 << 12  # examples that are scored at a time where kernel values are computed
@@ -56,8 +57,9 @@ class KernelModel(Classifier):
         intercept: np.ndarray,
         classes: np.ndarray,
         training: dict[str, Any] | None = None,
+        columns: Layout | None = None,
     ) -> None:
-        super().__init__(shape, classes, training)
+        super().__init__(shape, classes, training, columns)
         self.kernel, self.vectors, self.support, self.counts = kernel, vectors, support, counts
         self.coefficients, self.intercept = coefficients, intercept
         k, given = len(self.classes), isinstance(kernel, Precomputed)
@@ -194,8 +196,9 @@ def kernel_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> KernelM
     try:
         vectors = _loaded_batch(stored)
         model = KernelModel(
-            kernel, stored.shape, vectors, support, counts, coefficients, intercept, stored.classes, stored.training
-        )
+            kernel, stored.shape, vectors, support, counts, coefficients, intercept, stored.classes, stored.training,
+            stored.columns,
+        )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         message = str(error) if isinstance(error, ModelError) else f"support vectors are damaged ({error})"
         raise ModelError(f"{path}: {message}") from error

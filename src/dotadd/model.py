@@ -23,6 +23,7 @@ from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.kernel_model import KernelModel, kernel_model
 from dotadd.model_file import WEIGHT_TYPES, Classifier, Stored, state_tensors, usable_rows
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.layout import Layout
 
 
 class Model(Classifier):
@@ -40,8 +41,9 @@ class Model(Classifier):
         intercept: np.ndarray,
         classes: np.ndarray,
         training: dict[str, Any] | None = None,
+        columns: Layout | None = None,
     ) -> None:
-        super().__init__(shape, classes, training)
+        super().__init__(shape, classes, training, columns)
         self.phi = phi
         self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
         rows = 1 if len(self.classes) == 2 else len(self.classes)
@@ -115,7 +117,7 @@ def _linear_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> Model:
         ) from error
     phi = stored.map_of(phi)
     try:
-        model = Model(phi, stored.shape, w, np.array(intercept), stored.classes, stored.training)
+        model = Model(phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns)
     except ModelError as error:
         raise ModelError(f"{stored.path}: {error}") from error
     model.written = stored.written()

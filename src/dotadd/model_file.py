@@ -27,6 +27,8 @@ from dotadd.batch import Batch, SparseRows
 from dotadd.errors import ModelError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.by_name import by_name
+from dotadd.sources.layout import Layout
 from dotadd.threads import row_pieces, thread_count
 
 FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough
@@ -35,13 +37,16 @@ TENSOR_TYPES: dict[str, type] = tensor_file.TYPES
 
 
 class Classifier:
-    """A trained classifier for data of `shape`. `training` records how it was found."""
+    """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
+    that it was trained on, if it was one: in other tables they are found by name."""
 
     splits: ClassVar[bool] = True
     """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
 
-    def __init__(self, shape: Shape, classes: np.ndarray, training: dict[str, Any] | None) -> None:
-        self.shape, self.classes = shape, np.asarray(classes)
+    def __init__(
+        self, shape: Shape, classes: np.ndarray, training: dict[str, Any] | None, columns: Layout | None = None
+    ) -> None:
+        self.shape, self.classes, self.columns = shape, np.asarray(classes), columns
         self.training: dict[str, Any] = jsonable(training or {})
         self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
 
@@ -53,11 +58,20 @@ class Classifier:
         """The rows of a chunk that can be scored, in the width that the model was made for."""
         raise NotImplementedError
 
-    def decision_chunks(self, source: Source, *, n_jobs: int | None = None) -> Iterator[tuple[Chunk, np.ndarray]]:
+    def like(self, *, labels: bool) -> Layout | None:
+        """The columns to look for in a table, with its labels or without: those need not be known for a prediction."""
+        columns = self.columns
+        return columns and replace(columns, label=(columns.label or "label") if labels else None)
+
+    def decision_chunks(
+        self, source: Source, *, n_jobs: int | None = None, labels: bool = False
+    ) -> Iterator[tuple[Chunk, np.ndarray]]:
         """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out.
 
-        The next chunk is read while threads work on this one.
+        With `labels`, a table is looked through for those, too. The next chunk is read while threads work on this one.
         """
+        if (like := self.like(labels=labels)) is not None:
+            source = by_name(source, like)
         threads = thread_count(n_jobs)
         workers, each = (threads, 1) if self.splits else (1, threads)
         pool = ThreadPoolExecutor(workers)
@@ -79,7 +93,8 @@ class Classifier:
         """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
         from dotadd.sources import open as open_source
 
-        return np.concatenate([scores for _, scores in self.decision_chunks(open_source(X), n_jobs=n_jobs)])
+        source = open_source(X, like=self.like(labels=False))
+        return np.concatenate([scores for _, scores in self.decision_chunks(source, n_jobs=n_jobs)])
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """Labels of anything `dotadd.open` takes."""
@@ -123,6 +138,7 @@ class Classifier:
             **record,
             "shape": self.shape.to_dict(),
             "classes": _classes_to_json(self.classes),
+            **({} if self.columns is None else {"columns": self.columns.to_dict()}),
             "training": self.training,
         }
         with replacing(path) as temporary:
@@ -167,6 +183,8 @@ class Stored:
             self.shape = Shape(**self.record["shape"])
             self.training = dict(self.record["training"])
             self.classes = _classes_from_json(self.record["classes"])
+            columns = self.record.get("columns")  # of a table that was trained on by a version that knew names
+            self.columns = None if columns is None else Layout.from_dict(columns)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
 

@@ -221,7 +221,7 @@ def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threa
     nothing = np.empty(0)
     total = _Measured([Ranking.of(nothing, nothing) for _ in positive], np.zeros((len(classes),) * 2, np.int64))
     try:
-        for chunk, score in model.decision_chunks(source, n_jobs=threads):
+        for chunk, score in model.decision_chunks(source, n_jobs=threads, labels=True):
             if chunk.y is None:
                 raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
             strange = np.flatnonzero(~np.isin(chunk.y, classes))

@@ -144,7 +144,8 @@ class Estimator:
         if seen is None and names is None:
             return
         if seen is None:
-            warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=3)
+            if self.model_.columns is None:  # a file has had names; by these they are found
+                warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=3)
         elif names is None:
             if hasattr(X, "shape"):
                 message = f"X does not have valid feature names, but {kind} was fitted with feature names"

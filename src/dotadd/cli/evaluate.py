@@ -93,7 +93,7 @@ def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
 
     started = time.perf_counter()
     truth, scores = [], []
-    for chunk, score in model.decision_chunks(source, n_jobs=jobs):
+    for chunk, score in model.decision_chunks(source, n_jobs=jobs, labels=True):
         if chunk.y is None:
             raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
         strange = np.flatnonzero(~np.isin(chunk.y, model.classes))

@@ -76,7 +76,7 @@ class Rows:
                 sample = chunk.take(np.arange(min(1, len(chunk))))
             shape = mine if shape is None else shape.joined(mine)
         assert self.source is not None
-        return Outline(tally, shape, sample, self.source.columns)
+        return Outline(tally, shape, sample, self.source.columns, self.source.names())
 
     def tally(self, phi: FeatureMap) -> Tally:
         """The labels of the rows that phi can take. The others are an error, or left out where the source says so."""

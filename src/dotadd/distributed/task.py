@@ -21,6 +21,7 @@ from dotadd.features.base import FeatureMap, Shape
 from dotadd.losses import Loss
 from dotadd.solvers.problem import Intercept
 from dotadd.sources.base import Chunk, require_alike
+from dotadd.sources.layout import Layout
 from dotadd.targets import Tally, Targets
 
 
@@ -36,6 +37,7 @@ class Outline:
     shape: Shape | None = None
     sample: Chunk | None = None
     columns: list[str] | None = None
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Task:
     intercept: Intercept = Intercept.REGULARIZED
     dtype: type = np.float32
     seed: int = 0
+    layout: Layout | None = None
+    """The columns of the table that the rows come from, if it is one."""
 
     @property
     def problems(self) -> int:
@@ -99,7 +103,8 @@ def agree(
     tally = joined(tallies)
     targets = tally.targets(C, class_weight, None)
     parts = sum(one.rows > 0 for one in tallies)
-    task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed)
+    layout = next((one.layout for one in outlines if one.layout is not None), None)
+    task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed, layout)
     engine.round("begin", task=task)
     return task
 

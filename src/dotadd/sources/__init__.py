@@ -12,6 +12,7 @@ import numpy as np
 from dotadd.batch import Batch
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Skipped, Source
+from dotadd.sources.layout import Layout
 
 __all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "matching", "open"]
 
@@ -47,6 +48,7 @@ def open(
     symbols: str | os.PathLike[str] | None = None,
     semiring: str | None = None,
     on_bad_row: str = "error",
+    like: Layout | None = None,
 ) -> Source:
     """A source of examples: files, folders of images, arrays, sparse matrices, lists of strings, data frames, Arrow
     tables.
@@ -76,6 +78,8 @@ def open(
         number of a word is a hash of it.
     semiring : for lattices, "log" if their weights are costs (the default), and "real" if they are weights.
     on_bad_row : "error", or "skip" to leave out rows that cannot be read; `skipped` counts them.
+    like : the columns of an earlier table, as `model.columns` has them. They are found by name, in any order and among
+        others; one that is missing is an error. What has no names for its columns is read as it stands.
     """
     if on_bad_row not in ("error", "skip"):
         raise DotaddError(f"on_bad_row must be 'error' or 'skip', not {on_bad_row!r}")
@@ -100,12 +104,17 @@ def open(
     elif format is not None:
         raise DotaddError("format= is for files, and x is not a path")
     else:
-        source = _open_memory(x, options, on_bad_row)
+        source = _open_memory(x, options, on_bad_row, like)
     if size is not None:
         from dotadd.sources.shaped import Shaped, parse_size
 
         source = Shaped(source, parse_size(size), on_bad_row=source.on_bad_row, skipped=source.skipped)
-    return beside(source, y, sample_weight)
+    source = beside(source, y, sample_weight)
+    if like is None:
+        return source
+    from dotadd.sources.by_name import by_name
+
+    return by_name(source, like)
 
 
 def _paths(x: Any, format: str | None) -> list[str] | None:
@@ -205,14 +214,14 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
     return ArrowFile(path, format="arrow stream" if stream else name, **common)
 
 
-def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str) -> Source:
+def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str, like: Layout | None = None) -> Source:
     from dotadd.sources import memory
     from dotadd.sources.frames import from_table, is_table
 
     if is_table(x) and not isinstance(x, np.ndarray):
         _require_options(options, {"column", "label", "weight"}, "tables in memory")
         names = {name: options.get(name) for name in ("column", "label", "weight")}
-        return from_table(x, names, on_bad_row)
+        return from_table(x, names | {"like": like}, on_bad_row)
     _require_options(options, set(), f"{type(x).__name__} in memory")
     if isinstance(x, Source):
         if on_bad_row != "error" and x.on_bad_row != on_bad_row:

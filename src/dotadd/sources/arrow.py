@@ -8,7 +8,6 @@ as fast as through a map where nothing is done with the numbers, and equally fas
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,11 +18,11 @@ from dotadd.batch import DenseRows, SparseRows
 from dotadd.compressed import reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CHUNK_BYTES, Chunk
-from dotadd.sources.files import FileSource
+from dotadd.sources.files import TableFile
 from dotadd.sources.layout import Layout
 from dotadd.sources.slices import CUT_OFF, Block, Slices, blocks, next_block
 from dotadd.sources.sound import with_distinct
-from dotadd.sources.table import COLUMNS, LINES, chunk_of, labels_beside, layout_of, numbers, unpacked
+from dotadd.sources.table import LINES, chunk_of, labels_beside, layout_of, names_of, numbers, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +33,7 @@ LARGEST = 64 << 20  # of a compressed record batch, where memory is bounded
 
 
 @dataclass
-class ArrowFile(FileSource):
+class ArrowFile(TableFile):
     """An Arrow IPC file or stream, or a Parquet file (`format` says which), read one record batch at a time.
 
     With `bounded`, a record batch that can be read only as a whole and is too large for that is refused.
@@ -60,9 +59,9 @@ class ArrowFile(FileSource):
     def read(self, nbytes: int) -> Iterator[Chunk]:
         with ExitStack() as stack, _reading_arrow(self.path):
             schema, n_features, batches = self._open(stack)
-            layout = layout_of(schema, column=self.column, label=self.label, weight=self.weight, path=self.path)
+            layout = self._layout_of(schema)
+            self.columns, self.layout = names_of(schema, layout)
             about = schema.metadata if b"dotadd" in (schema.metadata or {}) else {}
-            self.columns = layout.features if layout.dense else json.loads(about.get(COLUMNS, b"null"))
             lines = about[LINES].decode() if LINES in about else None
             names = layout.columns if lines is None else [*layout.columns, lines]
             nbytes = max(1, nbytes // unpacked(schema.field(layout.features[0])))
@@ -82,7 +81,7 @@ class ArrowFile(FileSource):
             return None
         with ExitStack() as stack, _reading_arrow(self.path):
             schema, n_features, batches = self._open(stack)
-            layout = layout_of(schema, column=self.column, label=self.label, weight=self.weight, path=self.path)
+            layout = self._layout_of(schema)
             kind = schema.field(layout.features[0]).type
             sparse = pa.types.is_list(kind) or pa.types.is_large_list(kind)
             dense = isinstance(kind, pa.FixedShapeTensorType) or pa.types.is_fixed_size_list(kind)
@@ -93,6 +92,10 @@ class ArrowFile(FileSource):
                 return None
             empty = chunk_of(self, first.slice(0, 0), layout, n_features=n_features, path=self.path)
         return self._labels(layout, empty) if isinstance(empty.batch, SparseRows | DenseRows) else None
+
+    def _layout_of(self, schema: pa.Schema) -> Layout:
+        asked = {"column": self.column, "label": self.label, "weight": self.weight}
+        return layout_of(schema, path=self.path, like=self.like, **asked)
 
     def _labels(self, layout: Layout, empty: Chunk) -> Iterator[Chunk]:
         names = [name for name in layout.columns if name not in layout.features]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dotadd.batch import Batch, DenseRows
 from dotadd.errors import DataError
 from dotadd.growing import Growing
+from dotadd.sources.layout import Layout
 
 CHUNK_BYTES = 32 << 20
 CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends
@@ -111,13 +113,14 @@ class Source:
     """Examples that can be read again and again, first to last.
 
     Subclasses implement `chunks`. Bad rows raise DataError, or with on_bad_row="skip" are left out and counted in
-    `skipped` (which tells of the latest pass). `columns` names the features where names are known; files know theirs
-    once reading has begun.
+    `skipped` (which tells of the latest pass). `columns` names the features where names are known, and `layout` also
+    the label; files know theirs once reading has begun.
     """
 
     on_bad_row: str = field(default="error", kw_only=True)
     skipped: Skipped = field(default_factory=Skipped, kw_only=True)
     columns: list[str] | None = field(default=None, kw_only=True)
+    layout: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -136,6 +139,14 @@ class Source:
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
         raise NotImplementedError
+
+    def names(self) -> Layout | None:
+        """Which columns of a table the examples are, where they come from one and reading has begun."""
+        return self.layout
+
+    def asked(self, like: Layout) -> Self:
+        """The same source, in which these columns are looked for where it has columns. See `by_name`."""
+        return self
 
     def outline(self) -> Iterator[Chunk] | None:
         """The labels and weights of all examples beside batches of none, as wide as they all are, where that can be
@@ -181,6 +192,13 @@ class Around(Source):
 
     def files(self) -> list[str]:
         return self.source.files()
+
+    def names(self) -> Layout | None:
+        return self.source.names()
+
+    def asked(self, like: Layout) -> Self:
+        inner = self.source.asked(like)
+        return self if inner is self.source else dataclasses.replace(self, source=inner)
 
 
 class _Joined:

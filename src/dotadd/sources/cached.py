@@ -243,7 +243,7 @@ class _Examples(Source):
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         for chunk in self.source.chunks(nbytes):
-            self.columns = self.source.columns
+            self.columns, self.layout = self.source.columns, self.source.names()
             yield Chunk(chunk.batch, chunk.y, chunk.weight, chunk.first_row, chunk.path, chunk.lines)
 
 

@@ -26,7 +26,7 @@ from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, require_alike
 from dotadd.sources.dna import fixed_width, pack
 from dotadd.sources.located import Located
-from dotadd.sources.table import COLUMNS, EXAMPLES, LENGTH, LINES, PACKED
+from dotadd.sources.table import COLUMNS, EXAMPLES, LAYOUT, LENGTH, LINES, PACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,6 +156,8 @@ def _write(
                 first = chunk
                 form = form or _Form.of(chunk.batch, dna, exact)
                 names = {} if source.columns is None else {COLUMNS.decode(): json.dumps(source.columns)}
+                if (layout := source.names()) is not None:
+                    names[LAYOUT.decode()] = json.dumps(layout.to_dict())
                 writer = _Writer(path, parquet, _schema(chunk, form, {**names, **about}))
             assert form is not None
             assert writer is not None

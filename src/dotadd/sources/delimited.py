@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from dotadd.batch import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
-from dotadd.sources.files import FileSource
+from dotadd.sources.files import TableFile
 from dotadd.sources.labels import Labels
 from dotadd.sources.layout import Layout, choose
 from dotadd.sources.records import QUOTE, Records, after_last_record, records_of
@@ -30,7 +30,7 @@ SAMPLE = 100  # so many records tell which columns are numbers
 
 
 @dataclass
-class DelimitedFile(FileSource):
+class DelimitedFile(TableFile):
     """One CSV or TSV file."""
 
     format: str = field(default="csv", kw_only=True)
@@ -66,19 +66,24 @@ class _Table:
         """From the first records: the header, and a look at which columns are numbers."""
         sample = _sample(source, records, delimiter)
         asked = {"column": source.column, "label": source.label, "weight": source.weight}
+        like = source.like
         headless = any(_is_place(name, sample[0]) for name in asked.values())
+        if like is not None and not like.header and all(name is None for name in asked.values()):
+            headless = True
         names = [str(k) for k in range(len(sample[0]))] if headless else [name.strip() for name in sample[0]]
         if headless:
             asked = {key: _place(source, name, len(names)) for key, name in asked.items()}
-        elif source.label is None and "label" in names:
-            asked["label"] = "label"
         body = [fields for fields in sample[0 if headless else 1 :] if len(fields) == len(names)]
         numeric = [name for k, name in enumerate(names) if _mostly_numbers([fields[k] for fields in body])]
         whole = [name for name in names if name not in numeric]
-        layout = choose(names, numeric, whole, path=source.path, **asked)  # type: ignore[arg-type]
+        if like is not None and headless:
+            like = _placed(like, names)
+        usual = None if headless else "label"
+        layout = choose(names, numeric, whole, path=source.path, usual=usual, like=like, guessed=True, **asked)  # type: ignore[arg-type]
         if len(set(names)) < len(names):
             raise DataError("two columns have the same name", source.path, int(records.lines[0]))
         source.columns = layout.features if layout.dense else None
+        source.layout = replace(layout, header=not headless)
         return cls(source, names, layout, delimiter, headless)
 
     def chunk(self, records: Records) -> Chunk:
@@ -249,6 +254,12 @@ def _place(source: DelimitedFile, name: str | int | None, count: int) -> str | N
     if not -count <= place < count:
         raise DataError(f"there is no column {place}; there are {count}, counted from 0", source.path)
     return str(place % count)
+
+
+def _placed(like: Layout, names: Sequence[str]) -> Layout | None:
+    """The layout of an earlier file without a header for this one, which has none either; None if it tells nothing:
+    that file had names, or this one has the features alone."""
+    return None if like.header or len(names) == len(like.features) else replace(like, header=True)
 
 
 def _mostly_numbers(words: Sequence[str]) -> bool:

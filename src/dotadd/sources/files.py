@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, require_alike
+from dotadd.sources.layout import Layout
 from dotadd.sources.sound import sound_rows
 
 
@@ -60,6 +61,16 @@ class FileSource(Source):
 
 
 @dataclass
+class TableFile(FileSource):
+    """One file whose columns may have names. With `like`, those of an earlier table are looked for."""
+
+    like: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def asked(self, like: Layout) -> Self:
+        return dataclasses.replace(self, like=like)
+
+
+@dataclass
 class ManyFiles(Source):
     """Several files read one after the other as if they were one."""
 
@@ -75,6 +86,12 @@ class ManyFiles(Source):
 
     def files(self) -> list[str]:
         return [path for part in self.parts for path in part.files()]
+
+    def names(self) -> Layout | None:
+        return next((found for part in self.parts if (found := part.names()) is not None), None)
+
+    def asked(self, like: Layout) -> Self:
+        return dataclasses.replace(self, parts=[part.asked(like) for part in self.parts])
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         self.skipped.clear()

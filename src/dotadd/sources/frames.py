@@ -13,7 +13,7 @@ from dotadd.sources.base import Chunk, Source
 from dotadd.sources.layout import Layout, choose
 from dotadd.sources.memory import MemorySource
 from dotadd.sources.sound import with_distinct
-from dotadd.sources.table import chunk_of, labels_of, layout_of
+from dotadd.sources.table import chunk_of, labels_of, layout_of, names_of
 from dotadd.sources.values import float_type
 
 if TYPE_CHECKING:
@@ -30,10 +30,15 @@ def is_pandas(x: Any) -> bool:
 
 
 def from_table(x: Any, names: dict[str, Any], on_bad_row: str) -> MemorySource:
-    """The source over a table; `names` are the columns asked for: column, label and weight."""
+    """The source over a table; `names` are the columns asked for: column, label and weight, and what they are like.
+    What has no names of text, as a series, is read as it stands."""
+    pandas = is_pandas(x)
+    named = x.ndim == 2 and all(isinstance(name, str) for name in x.columns) if pandas else hasattr(x, "columns")
+    names = names if named else names | {"like": None}
     source = Source(on_bad_row=on_bad_row)  # notes columns and bad rows while the table is read
-    content = _from_pandas(source, x, names) if is_pandas(x) else _from_arrow(source, _arrow_table(x), names)
-    return MemorySource(content, on_bad_row=on_bad_row, columns=source.columns, skipped=source.skipped)
+    content = _from_pandas(source, x, names) if pandas else _from_arrow(source, _arrow_table(x), names)
+    layout = source.layout if named else None
+    return MemorySource(content, on_bad_row=on_bad_row, columns=source.columns, layout=layout, skipped=source.skipped)
 
 
 def _arrow_table(x: Any) -> pa.Table:
@@ -50,7 +55,7 @@ def _arrow_table(x: Any) -> pa.Table:
 
 def _from_arrow(source: Source, table: pa.Table, names: dict[str, Any]) -> Chunk:
     layout = layout_of(table.schema, path=None, **names)
-    source.columns = layout.features if layout.dense else None
+    source.columns, source.layout = names_of(table.schema, layout)
     batches = table.select(layout.columns).combine_chunks().to_batches()
     chunks = [with_distinct(chunk_of(source, batch, layout)) for batch in batches]
     if len(chunks) == 1:
@@ -79,7 +84,7 @@ def _from_pandas(source: Source, frame: Any, names: dict[str, Any]) -> Chunk:
     layout = choose(columns, numeric, [name for name in columns if name not in numeric], path=None, **names)
     if not layout.dense:
         return _from_arrow(source, pa.Table.from_pandas(frame[layout.columns], preserve_index=False), names)
-    source.columns = layout.features
+    source.columns, source.layout = layout.features, layout
     features = frame if layout.features == columns else frame[layout.features]
     dtype = np.result_type(*[float_type(types[name]) for name in layout.features])  # type: ignore[arg-type]
     nullable = any(not isinstance(kind, np.dtype) for kind in features.dtypes)

@@ -13,7 +13,7 @@ import numpy as np
 from dotadd.batch import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
-from dotadd.sources.files import FileSource
+from dotadd.sources.files import TableFile
 from dotadd.sources.labels import Labels
 from dotadd.sources.layout import Layout, choose, listed
 from dotadd.sources.records import Records, records_of
@@ -22,7 +22,7 @@ from dotadd.sources.text import pieces
 
 
 @dataclass
-class JsonLinesFile(FileSource):
+class JsonLinesFile(TableFile):
     """One file of JSON lines. The first object that can be read tells which fields there are."""
 
     column: str | None = field(default=None, kw_only=True)
@@ -165,11 +165,11 @@ class _Reader:
         source = self.source
         numeric = [name for name, value in row.items() if isinstance(value, int | float)]
         whole = [name for name, value in row.items() if isinstance(value, str | list)]
-        label = source.label if source.label is not None or "label" not in row else "label"
         layout = choose(
-            list(row), numeric, whole, column=source.column, label=label, weight=source.weight, path=source.path
-        )
-        source.columns = layout.features if layout.dense else None
+            list(row), numeric, whole, column=source.column, label=source.label, weight=source.weight,
+            path=source.path, usual="label", like=source.like, guessed=True,
+        )  # fmt: skip
+        source.columns, source.layout = layout.features if layout.dense else None, layout
         return layout
 
     def _whole(self, value: Any, name: str) -> bytes | list[float]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, TooLargeError
+from dotadd.sources.layout import Layout
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Kept(Source):
 
     def _told(self) -> None:
         """What the source tells of itself: names, and the rows that could not be read, in each pass again."""
-        self.columns = self.source.columns
+        self.columns, self.layout = self.source.columns, self.source.names()
         self.skipped.clear()
         self.skipped.merge(self.source.skipped)
 
@@ -82,6 +83,9 @@ class Few(Source):
 
     def files(self) -> list[str]:
         return self.source.files()
+
+    def names(self) -> Layout | None:
+        return self.source.names()
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         rows = self._chosen(nbytes)

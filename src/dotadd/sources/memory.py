@@ -91,7 +91,7 @@ def beside(source: Source, y: Any, sample_weight: Any) -> Source:
         y=content.y if labels is None else labels,
         weight=content.weight if weights is None else weights,
     )
-    return MemorySource(content, on_bad_row=source.on_bad_row, columns=source.columns)
+    return MemorySource(content, on_bad_row=source.on_bad_row, columns=source.columns, layout=source.layout)
 
 
 def _labels(y: Any) -> np.ndarray | None:

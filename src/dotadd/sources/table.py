@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA in two bits a letter
 # Metadata of the schema of a file that `convert` wrote: the column of the examples, that of the lines on which they
-# stood in a text, and the names of the features.
-EXAMPLES, LINES, COLUMNS = b"column", b"lines", b"columns"
+# stood in a text, the names of the features, and those of all columns.
+EXAMPLES, LINES, COLUMNS, LAYOUT = b"column", b"lines", b"columns", b"layout"
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -49,7 +50,13 @@ def is_whole(kind: pa.DataType) -> bool:
 
 
 def layout_of(
-    schema: pa.Schema, *, column: str | None, label: str | None, weight: str | None, path: str | None
+    schema: pa.Schema,
+    *,
+    column: str | None,
+    label: str | None,
+    weight: str | None,
+    path: str | None,
+    like: Layout | None = None,
 ) -> Layout:
     """The layout of a table of this schema. A file that `convert` wrote needs no names."""
     if b"dotadd" in (schema.metadata or {}) and column is None:
@@ -58,7 +65,18 @@ def layout_of(
         weight = weight or ("weight" if "weight" in schema.names else None)
     numeric = [field.name for field in schema if is_number(field.type)]
     whole = [field.name for field in schema if is_whole(field.type)]
-    return choose(schema.names, numeric, whole, column=column, label=label, weight=weight, path=path)
+    return choose(schema.names, numeric, whole, column=column, label=label, weight=weight, path=path, like=like)
+
+
+def names_of(schema: pa.Schema, layout: Layout) -> tuple[list[str] | None, Layout | None]:
+    """The names of the features, and of all columns as they were before `convert` put the features into one."""
+    about = schema.metadata or {}
+    if b"dotadd" not in about:
+        return layout.features if layout.dense else None, layout
+    columns = layout.features if layout.dense else json.loads(about.get(COLUMNS, b"null"))
+    if LAYOUT in about:
+        return columns, Layout.from_dict(json.loads(about[LAYOUT]))
+    return columns, None if columns is None else Layout(columns, True, layout.label, layout.weight)
 
 
 def chunk_of(
