@@ -151,6 +151,7 @@ class LinearSVM(Estimator):
         `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
         that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
         """
+        self._forget()
         self._check_parameters()
         if engine is not None:
             if y is not None or sample_weight is not None or start is not None:

@@ -124,6 +124,7 @@ class KernelSVM(Estimator):
 
         `on_progress(progress, k, n)` is told every now and then how far binary problem k of n is.
         """
+        self._forget()
         kernel = self._checked_kernel()
         source = open_source(X, column(y), sample_weight)
         data = self._loaded(source, kernel)

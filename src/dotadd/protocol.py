@@ -130,12 +130,15 @@ class Estimator:
             input_tags=InputTags(sparse=True, string=True, three_d_array=True),
         )
 
+    def _forget(self) -> None:
+        """Drop all that an earlier fit has found: what the next one does not set must not speak for its data."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
     def _remember_feature_names(self, X: Any) -> None:
         names = _feature_names(X)
         if names is not None:
             self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _check_feature_names(self, X: Any) -> None:
         """Refuse a table whose columns are not those of fit; warn where only one of the two has names."""
