@@ -25,7 +25,7 @@ from dotadd.model import Model
 from dotadd.model_file import usable_rows
 from dotadd.protocol import Estimator, column, positive
 from dotadd.solvers import SOLVERS, STREAMING, choose_solver
-from dotadd.solvers.checkpoint import Checkpoint
+from dotadd.solvers.checkpoint import Checkpoint, none_kept
 from dotadd.solvers.flow import piece_bytes
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
@@ -132,7 +132,7 @@ class LinearSVM(Estimator):
         start: Result | list[Result] | None = None,
         on_progress: OnProgress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        checkpoint_every: float | None = None,
         resume: bool = False,
         keep_cache: bool = True,
         announce: Callable[[str], None] | None = None,
@@ -143,20 +143,22 @@ class LinearSVM(Estimator):
         `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
         `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
 
-        Of data larger than `memory`: every `checkpoint_every` seconds the state of training is written to the file
-        `checkpoint`, and with `resume` training goes on from there. Text is first copied to an Arrow file beside it,
-        which is removed at the end unless `keep_cache`. announce(line) is told what happens to files; by default it is
-        a warning.
+        Of data larger than `memory`: every `checkpoint_every` seconds (60) the state of training is written to the file
+        `checkpoint`, and with `resume` training goes on from there; a solver that writes none refuses to. Text is first
+        copied to an Arrow file beside it, which is removed at the end unless `keep_cache`. announce(line) is told what
+        happens to files; by default it is a warning.
 
         `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
         that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
         """
         self._forget()
         self._check_parameters()
+        where = Checkpoint.asked(checkpoint, checkpoint_every, resume)
         if engine is not None:
             if y is not None or sample_weight is not None or start is not None:
                 raise DotaddError("with engine=, labels and weights are read from the files, and start= has no meaning")
-            where = None if checkpoint is None else Checkpoint(os.path.abspath(checkpoint), checkpoint_every)
+            if not keep_cache:
+                raise DotaddError("with engine=, copies stay with the workers: keep_cache=False has no meaning")
             self._fit_parts(X, engine, on_progress, where, resume, announce or (lambda line: None))
             self._warn_unless_converged()
             return self
@@ -172,6 +174,7 @@ class LinearSVM(Estimator):
         if data is not None:
             if resume:
                 raise DotaddError("the data fits in memory, and only training on data that does not can be resumed")
+            none_kept(where, "training on data that fits in memory")
             self._fit_memory(source, data, budget, earlier, on_progress)
         else:
             if self.solver in ("dcd", "sgd", "pegasos") or earlier is not None:
@@ -180,7 +183,6 @@ class LinearSVM(Estimator):
                     f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
                     'use solver="stream", or raise memory'
                 )
-            where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_every)
             say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=4))
             self._fit_stream(source, budget, on_progress, where, resume, keep_cache, say)
         self._remember_feature_names(X)
@@ -223,6 +225,14 @@ class LinearSVM(Estimator):
         from dotadd.sources.cached import as_arrow, remove
         from dotadd.sources.identity import fingerprint
 
+        solver, why = self.solver, "asked for"
+        if solver == "auto":
+            solver, why = "stream", f"the examples take more than {words(budget)} of memory"
+        if solver != "stream":
+            if resume:
+                raise DotaddError(f'solver={solver!r} cannot resume what it has begun; solver="stream" can')
+            none_kept(checkpoint, f"solver={solver!r}")
+            checkpoint = None
         copies: list[Any] = []
         try:
             if self.solver not in STREAMING:
@@ -239,11 +249,6 @@ class LinearSVM(Estimator):
                     "intercept": self.intercept, "cost": targets.cost_of_class.tolist(), "dtype": self.dtype,
                 }  # fmt: skip
                 settings = replace(settings, checkpoint=checkpoint, resume=resume)
-            solver, why = self.solver, "asked for"
-            if solver == "auto":
-                solver, why = "stream", f"the examples take more than {words(budget)} of memory"
-            if resume and (checkpoint is None or solver != "stream"):
-                raise DotaddError('resume needs the checkpoint of a run with solver="stream" to go on from')
             if solver in SOLVERS:
                 results = SOLVERS[solver](flow.whole_problem(), settings, None)
             else:
@@ -262,6 +267,13 @@ class LinearSVM(Estimator):
         from dotadd.distributed.partitions import Partitions
 
         method, why = fitting.method_for(self.solver)
+        if method == "average":
+            if resume:
+                raise DotaddError('solver="average" is done in one round, and there is nothing to resume')
+            none_kept(where, 'solver="average"', instead="cocoa")
+            where = None
+        elif where is not None:
+            where.path = os.path.abspath(where.path)
         memory = None if self.memory is None else parse_bytes(self.memory)
         data = None if X is None else Partitions.of(X)
         with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:

@@ -41,8 +41,11 @@ class Streaming:
 
     def path(self, output: str) -> str | None:
         """The checkpoint's name; a pipe or a device has none beside it."""
+        from dotadd.solvers.checkpoint import Unasked
+
         beside = not os.path.exists(output) or os.path.isfile(output)
-        return self.checkpoint or (f"{output}.checkpoint" if beside else None)
+        usual = str if self.checkpoint_every != type(self).checkpoint_every else Unasked
+        return self.checkpoint or (usual(f"{output}.checkpoint") if beside else None)
 
     def require(self, output: str) -> None:
         """Refuse now what could not work later, and tell of a checkpoint that is in the way."""

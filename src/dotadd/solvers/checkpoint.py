@@ -6,10 +6,12 @@ The file is NumPy's own archive of arrays, read without executing anything. It a
 from __future__ import annotations
 
 import json
+import math
 import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from time import perf_counter
 from typing import Any
 
@@ -26,6 +28,12 @@ class CheckpointError(DotaddError):
     """A checkpoint cannot be written, read or used."""
 
 
+class Unasked(str):
+    """The name of a checkpoint that nobody has asked for: training that keeps none does without."""
+
+    __slots__ = ()
+
+
 @dataclass
 class Checkpoint:
     """A file that is written every so many seconds. `problem` says what is being solved: another is not resumed."""
@@ -36,6 +44,19 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         self._next = perf_counter() + self.every
+
+    @classmethod
+    def asked(cls, path: str | os.PathLike[str] | None, every: float | None, resume: bool) -> Checkpoint | None:
+        """The checkpoint that was asked for, None if there is to be none. Refuses what is asked of none."""
+        if path is None:
+            if resume or every is not None:
+                name = "resume" if resume else "checkpoint_every"
+                raise DotaddError(f"{name}= is about a checkpoint: give checkpoint= (--checkpoint), too")
+            return None
+        every = 60.0 if every is None else every
+        if not isinstance(every, Real) or isinstance(every, bool) or not 0.0 < every < math.inf:
+            raise DotaddError(f"checkpoint_every is {every!r}, and has to be a positive number of seconds")
+        return cls(path if isinstance(path, Unasked) else os.fspath(path), float(every))
 
     @property
     def due(self) -> bool:
@@ -92,3 +113,9 @@ class Checkpoint:
         with zipfile.ZipFile(self.path) as file:
             if (damaged := file.testzip()) is not None:
                 raise CheckpointError(f"{damaged} has a wrong checksum")
+
+
+def none_kept(checkpoint: Checkpoint | None, by: str, instead: str = "stream") -> None:
+    """Refuse a checkpoint that was asked for where none is kept."""
+    if checkpoint is not None and not isinstance(checkpoint.path, Unasked):
+        raise DotaddError(f'{by} keeps no checkpoint: leave checkpoint= (--checkpoint) out, or use solver="{instead}"')
