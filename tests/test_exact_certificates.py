@@ -1,11 +1,15 @@
 """No certificate claims more than exact arithmetic grants, on hostile problems: of any scale, any C, with duplicates,
 rows of zeros and classes of one row; and no answer with numbers that are none counts as one."""
 
+import warnings
+
 import exact
 import numpy as np
 import pytest
 from problems import INTERCEPTS, LOSSES, flow_of, problem, sparse
 
+from dotadd import LinearSVM
+from dotadd.errors import DotaddError, NotConvergedWarning
 from dotadd.features import Linear
 from dotadd.losses import Loss
 from dotadd.solvers import SOLVERS, STREAMING
@@ -179,3 +183,31 @@ def test_training_ends_soon_when_numbers_are_no_longer_finite(loss, intercept):
         (result,) = solve(flow_of(sparse(X, np.float64), Linear(), y, loss=loss, intercept=intercept), settings)
         assert result.reason is Reason.DIVERGED, name
         assert result.passes < 50, name
+
+
+@pytest.mark.parametrize("solver", ["dcd", "newton", "stream", "block_minimization"])
+def test_fit_raises_what_to_do_where_no_weights_come_out(solver, monkeypatch):
+    """Whatever gets past the door: a model of NaN is none."""
+    monkeypatch.setattr(Result, "usable", property(lambda self: False))
+    X, y = ordinary(np.random.default_rng(0))
+    svm = LinearSVM(loss="logistic", intercept="free", solver=solver)
+    with pytest.raises(DotaddError, match=r"training diverged: with C = 1 .* scale the features"):
+        svm.fit(X, y)
+    assert not hasattr(svm, "model_")
+
+
+def test_an_objective_that_stalls_above_the_tolerance_is_warned_about():
+    """lbfgs on values of 1e8 once stalled at a gap of 0.998 and counted as converged."""
+    X, y = ordinary(np.random.default_rng(0))
+    settings = {"solver": "lbfgs", "tol": 1e-6, "max_passes": 2000}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        svm = LinearSVM(loss="squared_hinge", C=1e6, **settings).fit(1e8 * X, y)
+    assert svm.result_.gap <= 1e-6 or any(issubclass(one.category, NotConvergedWarning) for one in caught)
+
+
+@pytest.mark.parametrize("gap", [0.5, None])
+def test_stalled_is_converged_only_where_no_gap_is_known(gap):
+    dual = None if gap is None else 0.5
+    result = Result(np.ones(2), 0.0, None, 1.0, dual, gap, Reason.STALLED, 3, {})
+    assert result.converged == (gap is None)

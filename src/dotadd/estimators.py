@@ -28,7 +28,7 @@ from dotadd.solvers import SOLVERS, STREAMING, choose_solver
 from dotadd.solvers.checkpoint import Checkpoint, none_kept
 from dotadd.solvers.flow import piece_bytes
 from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.result import Progress, Reason, Result, worst_of
 from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
@@ -341,7 +341,12 @@ class LinearSVM(Estimator):
         results = [replace(one, solver=solver, why=why) for one in results]
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
         results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
-        worst = max(results, key=lambda result: -1.0 if result.gap is None else result.gap)
+        worst = worst_of(results)
+        if not all(result.usable for result in results):
+            raise DotaddError(
+                f"training diverged: with C = {self.C:g} the weights became too large to be computed with; "
+                "scale the features to values of about 1, or use .normalized()"
+            )
         training = {
             "rows": rows,
             "solver": worst.solver,
@@ -371,12 +376,14 @@ class LinearSVM(Estimator):
         short = [result for result in results if not result.converged]
         if not short:
             return
-        worst = max(short, key=lambda result: -1.0 if result.gap is None else result.gap)
+        worst = worst_of(short)
         gap = "not measured" if worst.gap is None or np.isnan(worst.gap) else f"{worst.gap:.2g}"
         advice = {
             Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
             Reason.MAX_TIME: "raise max_time or tol",
-            Reason.PRECISION: 'raise tol, or use dtype="float64"',
+            Reason.PRECISION: 'raise tol, scale the features, or use dtype="float64"',
+            Reason.DIVERGED: "scale the features to values of about 1, or lower C",
+            Reason.STALLED: "scale the features, or use another solver",
             Reason.AVERAGED: 'use solver="cocoa" to come closer',
         }.get(worst.reason, "fit again with start=result_ to go on")
         warnings.warn(

@@ -312,6 +312,7 @@ class KernelSVM(Estimator):
         advice = {
             Reason.MAX_TIME: "raise max_time or tol",
             Reason.PRECISION: "raise tol, or scale the features",
+            Reason.DIVERGED: "scale the features to values of about 1, or lower C",
         }.get(worst.reason, "fit again to go further")
         several = f" in {len(short)} of {len(results)} pairs of classes" if len(results) > 1 else ""
         warnings.warn(

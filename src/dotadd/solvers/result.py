@@ -73,12 +73,17 @@ class Result:
     why: str = ""
     """The solver that found it, and why this one was chosen."""
 
+    @property
+    def usable(self) -> bool:
+        """Whether there is a model at all: weights and an intercept that are numbers."""
+        return bool(np.isfinite(self.intercept + squared_length(self.w)))
+
     def __post_init__(self) -> None:
         """Whoever made it: an answer with numbers that are none has diverged, and nothing is claimed of it."""
-        numbers = [self.intercept, squared_length(self.w)]
+        numbers = [0.0]
         if not (self.reason is Reason.INTERRUPTED and np.isnan(self.primal)):  # no time was left for the proof
-            numbers += [self.primal] if self.gap is None else [self.primal, self.gap]
-        if not np.isfinite(numbers).all():
+            numbers = [self.primal] if self.gap is None else [self.primal, self.gap]
+        if not (self.usable and np.isfinite(numbers).all()):
             object.__setattr__(self, "reason", Reason.DIVERGED)
             object.__setattr__(self, "dual", None if self.dual is None else np.nan)
             object.__setattr__(self, "gap", None if self.gap is None else np.nan)
@@ -87,3 +92,12 @@ class Result:
     def converged(self) -> bool:
         """Whether it is as good as was asked for; methods without a gap can only tell that they no longer improve."""
         return self.reason is Reason.CONVERGED or (self.reason is Reason.STALLED and self.gap is None)
+
+
+def worst_of(results: list[Result]) -> Result:
+    """The answer of which the least is known to be good: no number at all, then the largest gap, then none measured."""
+
+    def badness(result: Result) -> float:
+        return -1.0 if result.gap is None else np.inf if np.isnan(result.gap) else result.gap
+
+    return max(results, key=badness)
