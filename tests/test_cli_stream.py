@@ -44,6 +44,8 @@ def told(monkeypatch):
             on_progress(progress, 0, 1)
         real(self, source)
         self.result_ = replace(self.result_, trace=TRACE, reason=told["reason"])
+        if told["reason"] is Reason.INTERRUPTED:
+            raise KeyboardInterrupt
         return self
 
     monkeypatch.setattr(LinearSVM, "fit", fit)

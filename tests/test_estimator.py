@@ -179,8 +179,10 @@ def test_an_interrupted_fit_keeps_the_model():
         if progress.passes == 3:
             raise KeyboardInterrupt
 
-    with pytest.warns(NotConvergedWarning, match="training was interrupted after 3 passes"):
-        svm = LinearSVM(tol=1e-9, random_state=0).fit(X, y, on_progress=interrupt)
+    svm = LinearSVM(tol=1e-9, random_state=0)
+    told = pytest.warns(NotConvergedWarning, match="training was interrupted after 3 passes")
+    with told, pytest.raises(KeyboardInterrupt):
+        svm.fit(X, y, on_progress=interrupt)
     assert svm.result_.reason is Reason.INTERRUPTED
     assert 0.0 < svm.result_.gap < 1.0
 

@@ -1,5 +1,7 @@
 """KernelSVM: the answers of scikit-learn's SVC, its conventions, and bad input refused in one line."""
 
+import os
+import signal
 import warnings
 
 import numpy as np
@@ -302,12 +304,14 @@ def test_an_interrupted_fit_keeps_the_model_of_the_pairs_before(monkeypatch):
     def interrupted_in_the_second(problem, settings, alpha=None):
         calls.append(len(problem))
         if len(calls) == 2:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         return real(problem, settings, alpha)
 
     monkeypatch.setattr(kernel_machine, "solver_named", lambda name: interrupted_in_the_second)
-    with pytest.warns(NotConvergedWarning, match="training was interrupted .* in 2 of 3 pairs"):
-        svm = KernelSVM(gamma=0.5, random_state=0).fit(X, y)
+    svm = KernelSVM(gamma=0.5, random_state=0)
+    told = pytest.warns(NotConvergedWarning, match="training was interrupted .* in 2 of 3 pairs")
+    with told, pytest.raises(KeyboardInterrupt):
+        svm.fit(X, y)
     assert [result.reason for result in svm.result_] == [Reason.CONVERGED, Reason.INTERRUPTED, Reason.INTERRUPTED]
     assert len(calls) == 2
     two = y != 2

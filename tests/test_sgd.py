@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from problems import INTERCEPTS, LOSSES, noisy, problem
 
+from dotadd.solvers.clock import Clock
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Deadline, Settings
+from dotadd.solvers.settings import Settings
 from dotadd.solvers.sgd import _pass, _State, sgd
 
 
@@ -26,7 +27,7 @@ def test_lazy_scaling_and_averaging_equal_the_plain_steps(intercept):
     rng = np.random.default_rng(1)
     orders = [rng.permutation(50).astype(np.int32) for _ in range(3)]
     for order in orders:
-        _pass(p, [state], norms, rate, order, 3.0, True, Deadline(None), {"expand": 0.0, "descend": 0.0})
+        _pass(p, [state], norms, rate, order, 3.0, True, Clock())
     last, mean = naive.sgd(X, y, cost, hinge_step, 3.0, np.concatenate(orders), 50, rate, intercept)
     for found, expected in ((state.last(), last), (state.average(), mean)):
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-9, atol=1e-12)

@@ -19,6 +19,7 @@ from dotadd.expand import Expansion
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
 from dotadd.features.on_demand import OnDemand
+from dotadd.interrupts import interruptible
 from dotadd.losses import Loss
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model import Model
@@ -123,6 +124,7 @@ class LinearSVM(Estimator):
         self.n_jobs = n_jobs
         self.dtype = dtype
 
+    @interruptible
     def fit(
         self,
         X: Any,
@@ -142,6 +144,9 @@ class LinearSVM(Estimator):
 
         `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
         `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
+
+        Ctrl-C ends training early: the model so far is kept (and a checkpoint written, if there is one), and then
+        KeyboardInterrupt is raised. The same if `on_progress` raises it.
 
         Of data larger than `memory`: every `checkpoint_every` seconds (60) the state of training is written to the file
         `checkpoint`, and with `resume` training goes on from there; a solver that writes none refuses to. Text is first
@@ -183,7 +188,7 @@ class LinearSVM(Estimator):
                     f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
                     'use solver="stream", or raise memory'
                 )
-            say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=4))
+            say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=5))
             self._fit_stream(source, budget, on_progress, where, resume, keep_cache, say)
         self._remember_feature_names(X)
         self._warn_unless_converged()
@@ -390,7 +395,7 @@ class LinearSVM(Estimator):
             f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "
             f"The model so far is kept; {advice}.",
             NotConvergedWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def _check_parameters(self) -> None:

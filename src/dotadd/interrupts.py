@@ -1,40 +1,123 @@
-"""Ctrl-C at places of one's own choice: between two steps, never inside of one."""
+"""Ctrl-C and its like at places of one's own choice: between two steps, never inside of one.
+
+Signals are put off here, and not interpreted. Whoever handles one in Python, as Python itself does with Ctrl-C and the
+command line also with SIGTERM and SIGHUP, is called as usual, only later: when the work that goes on asks. If the
+handler raises, the work ends with what it has, and what was raised is raised again when that is safe. A second signal
+before the first was obeyed goes to its handler at once, wherever that is.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
 from types import FrameType
-from typing import Any, Self
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_here = threading.local()  # the outermost scope of this thread
 
 
 class Interrupts:
-    """While this context lasts, Ctrl-C is noted, and `check` raises KeyboardInterrupt.
+    """The scope in which signals can be put off. One within another of the same thread is that other one:
 
-    Outside the main thread, where no signal arrives, or where Ctrl-C is ignored, nothing changes.
+        with Interrupts() as interrupts: ...
+
+    They arrive at once until `put_off` is called. A signal that nobody has obeyed when the scope ends is handed over
+    there. Outside the main thread, where no signal arrives, and of signals that are ignored or that no Python code
+    handles, nothing changes.
     """
 
     def __init__(self) -> None:
-        self._noted = False
-        self._before: Any = None
+        self.raised: BaseException | None = None
+        """What the handler of a signal has raised, or a callback for it: the work is to end."""
+        self.hurried = False
+        """Whether that was SIGTERM or SIGHUP: whoever sends them does not wait for long, nor press a second time."""
+        self._before: dict[int, Any] = {}
+        self._waiting: int | None = None
+        self._putting_off = False
 
-    def __enter__(self) -> Self:
+    def outermost(self) -> Interrupts:
+        """The scope that counts here."""
+        outer: Interrupts | None = getattr(_here, "scope", None)
+        return self if outer is None else outer
+
+    def __enter__(self) -> Interrupts:
+        outer = self.outermost()
+        if outer is not self:
+            return outer
+        _here.scope = self
         if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
-            if callable(before):
-                self._before = before
-                signal.signal(signal.SIGINT, self._note)
+            for number in SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._before[number] = handler
+                    signal.signal(number, self._arrive)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if getattr(_here, "scope", None) is not self:
+            return
+        _here.scope = None
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if kind is None or issubclass(kind, Exception):
+            self._deliver()
 
-    def check(self) -> None:
-        if self._noted:
-            self._noted = False
-            self._before(signal.SIGINT, None)  # which may say something, and usually raises
-            raise KeyboardInterrupt
+    def put_off(self) -> None:
+        """From now on signals wait until `obey`."""
+        self._putting_off = True
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._noted = True
+    def obey(self) -> bool:
+        """Hand over a signal that is waiting; returns whether the work is to end, now or since an earlier one."""
+        with suppress(BaseException):  # it is in `raised`
+            self._deliver()
+        return self.raised is not None
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Here signals are not put off."""
+        putting_off, self._putting_off = self._putting_off, False
+        try:
+            self._deliver()
+            yield
+        finally:
+            self._putting_off = putting_off
+
+    def _arrive(self, number: int, frame: FrameType | None) -> None:
+        if self._putting_off and self._waiting is None:
+            self._waiting = number
+        else:
+            self._waiting = None
+            self._hand_over(number, frame)
+
+    def _deliver(self) -> None:
+        if self._waiting is not None:  # one that arrives from here on finds it still waiting, or nothing: none is lost
+            number, self._waiting = self._waiting, None
+            self._hand_over(number, None)
+
+    def _hand_over(self, number: int, frame: FrameType | None) -> None:
+        try:
+            self._before[number](number, frame)
+        except BaseException as error:
+            self.raised, self.hurried = error, number != signal.SIGINT
+            raise
+
+
+def interruptible(work: Callable[P, T]) -> Callable[P, T]:
+    """A function whose work ends early by Ctrl-C, but with everything kept: only then Ctrl-C is raised again."""
+
+    @wraps(work)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with Interrupts() as interrupts:
+            done = work(*args, **kwargs)
+        if interrupts.raised is not None:
+            raise interrupts.raised
+        return done
+
+    return run

@@ -12,19 +12,20 @@ import numpy as np
 from dotadd.batch import Batch, DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError, IndefiniteKernelWarning, NotConvergedWarning
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.interrupts import interruptible
 from dotadd.kernel_model import KernelModel, pairs
 from dotadd.kernel_svm.definiteness import in_doubt, negative_eigenvalue, sample
 from dotadd.kernel_svm.expression import named
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, Precomputed
-from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings
+from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings, worst_of
 from dotadd.kernel_svm.solvers import SOLVERS, solver_named
 from dotadd.kernel_svm.some_rows import SomeRows
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model_file import usable_rows
 from dotadd.protocol import Estimator, column, positive
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Deadline
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.targets import Tally, Targets
@@ -119,10 +120,13 @@ class KernelSVM(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @interruptible
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_progress: OnProgress | None = None) -> Self:
         """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
 
         `on_progress(progress, k, n)` is told every now and then how far binary problem k of n is.
+
+        Ctrl-C ends training early: the model so far is kept, and then KeyboardInterrupt is raised.
         """
         self._forget()
         kernel = self._checked_kernel()
@@ -181,7 +185,7 @@ class KernelSVM(Estimator):
                     f"the kernel {kernel!r} is indefinite: a sample of its matrix has the eigenvalue {lowest:.3g}, and "
                     "it is no inner product in any space. What is found need not be the best there is",
                     IndefiniteKernelWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
         return examples
 
@@ -189,35 +193,24 @@ class KernelSVM(Estimator):
         self, examples: _Examples, classes: int, seed: int, on_progress: OnProgress | None
     ) -> list[KernelResult]:
         """The answers to all binary problems; those that are not begun when time is up have alpha 0."""
-        solve, deadline = solver_named(self.solver), Deadline(self.max_time)
+        solve, clock = solver_named(self.solver), Clock(self.max_time)
         total, results = classes * (classes - 1) // 2, list[KernelResult]()
-        ended: Reason | None = None
         for k, (i, j) in enumerate(pairs(classes)):
             rows = examples.of_classes(i, j)
-            left = None if self.max_time is None else self.max_time - deadline.elapsed()
-            if ended is None and results and left is not None and left <= 0.0:
-                ended = Reason.MAX_TIME
-            result = None
-            if ended is None:
+            try:
+                if results:
+                    clock.check()
                 settings = KernelSettings(
                     tol=self.tol,
                     memory=parse_bytes(self.memory),
-                    max_time=left,
+                    max_time=clock.share(total - k).left(),
                     seed=seed,
                     threads=examples.threads,
                     on_progress=_told(on_progress, k, total),
                 )
-                try:
-                    result = solve(examples.problem(rows, first=j if classes == 2 else i), settings)
-                    ended = Reason.INTERRUPTED if result.reason is Reason.INTERRUPTED else None
-                except KeyboardInterrupt:  # outside of the solver, or a second one
-                    if not results:
-                        raise
-                    ended = Reason.INTERRUPTED
-            if result is None:
-                assert ended is not None
-                result = _not_begun(examples.cost[rows], ended, self.solver)
-            results.append(result)
+                results.append(solve(examples.problem(rows, first=j if classes == 2 else i), settings))
+            except StoppedError as stopped:
+                results.append(_not_begun(examples.cost[rows], stopped.reason, self.solver))
         return results
 
     def _keep(self, examples: _Examples, classes: np.ndarray, results: list[KernelResult], source: Source) -> None:
@@ -232,7 +225,7 @@ class KernelSVM(Estimator):
         chosen = np.flatnonzero(coefficients.any(axis=0))
         chosen = chosen[np.argsort(codes[chosen], kind="stable")]
         vectors = examples.batch.take(chosen if examples.given is None else chosen[:0])
-        worst = max(results, key=lambda result: result.violation)
+        worst = worst_of(results)
         training = {
             "rows": len(codes),
             "solver": self.solver,
@@ -308,7 +301,7 @@ class KernelSVM(Estimator):
         short = [result for result in results if not result.converged]
         if not short:
             return
-        worst = max(short, key=lambda result: result.violation)
+        worst = worst_of(short)
         advice = {
             Reason.MAX_TIME: "raise max_time or tol",
             Reason.PRECISION: "raise tol, or scale the features",
@@ -319,7 +312,7 @@ class KernelSVM(Estimator):
             f"{REASONS.get(worst.reason, worst.reason.value)} after {worst.steps} steps{several}; the optimality "
             f"conditions are violated by {worst.violation:.2g} (tol {self.tol:g}). The model so far is kept; {advice}.",
             NotConvergedWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def _checked_kernel(self) -> Kernel:

@@ -17,6 +17,8 @@ from dotadd.cli.inspect import inspect
 from dotadd.cli.predict import predict
 from dotadd.cli.scan import scan
 from dotadd.cli.screen import tell
+from dotadd.cli.signals import exit_code, raised
+from dotadd.cli.streams import steady
 from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
 from dotadd.cli.windows import windows
@@ -57,7 +59,13 @@ for place, command in enumerate(COMMANDS):
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, 2 for anything wrong with the input, 130 after Ctrl-C."""
+    """Run one command and return its exit code: 0, 2 for anything wrong with the input, 130 after Ctrl-C, 143 after
+    SIGTERM, 129 after SIGHUP."""
+    with steady(), raised():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     warnings.showwarning = _tell
     try:
         code = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
@@ -66,8 +74,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+    except KeyboardInterrupt as error:
+        return _complain("interrupted", exit_code(error))
     except CycloptsError as error:
         return _complain(f"{error} ({' '.join(('dotadd', *(error.command_chain or ())))} --help tells more)")
     except OSError as error:

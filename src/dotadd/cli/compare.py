@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from dotadd.cli.progress import Watch
 from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.screen import tell
-from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
+from dotadd.cli.solving import OUTPUT, STOPPING, Solving, results, trained
 from dotadd.cli.streaming import command_line
 from dotadd.cli.virtual import VirtualExamples
 
@@ -100,7 +100,7 @@ def compare(
         if not problem:
             problem = stated(svm, data)
             tell_skipped(source)
-        stopped = interrupted(svm)
+        stopped = watch.stopped
         if stopped:
             break
     if not runs:
@@ -115,7 +115,7 @@ def compare(
         show(found, output)
     if stopped:
         tell(f"interrupted; what was measured until then is in {output}")
-        return 130
+        return watch.exit_code
     return 0
 
 
@@ -156,6 +156,7 @@ class TimedWatch(Watch):
     """Progress with the solver's name, and the moment at which its clock began."""
 
     began: float | None = None
+    stopped = False
 
     def __call__(self, progress: Progress, which: int, classes: int) -> None:
         if self.began is None:
@@ -181,10 +182,9 @@ def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> Run:
         passes = min(svm.max_passes, FEW_PASSES)
         limit = svm.max_time and svm.max_time * 1e6  # compiling does not reach it, and no less is it refused
         trial = LinearSVM(**(svm.get_params() | {"max_passes": passes, "max_time": limit}))
-        if interrupted(trial.fit(Few(source, FEW), announce=lambda line: None)):
-            raise KeyboardInterrupt
+        trial.fit(Few(source, FEW), announce=lambda line: None)
         weight = total_weight(source)
-        svm.fit(source, on_progress=watch, announce=watch.announce)
+        watch.stopped = not trained(svm, source, on_progress=watch, announce=watch.announce)
         ended = time.perf_counter()
     found = results(svm)
     seconds = sum(found[0].seconds.values()) if watch.began is None else ended - watch.began

@@ -124,10 +124,12 @@ def summary(svm: KernelSVM, output: str) -> dict[str, Any]:
 
 def show(svm: KernelSVM, output: str) -> None:
     """The summary on screen."""
+    from dotadd.kernel_svm.problem import worst_of
+
     model = svm.model_
     found = svm.result_ if isinstance(svm.result_, list) else [svm.result_]
     training = model.training
-    worst = max(found, key=lambda one: one.violation)
+    worst = worst_of(found)
     total = int(model.counts.sum())
     of_pairs = "" if len(found) == 1 else f" in the worst of {len(found)} pairs of classes"
     facts(

@@ -7,9 +7,11 @@ import math
 import signal
 import sys
 import time
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dotadd.cli.screen import duration, number, tell
+from dotadd.interrupts import SIGNALS
 from dotadd.printable import printable
 
 if TYPE_CHECKING:
@@ -62,9 +64,14 @@ class Watch:
         self.quiet, self.title, self.unit = quiet, printable(title), "pass"
         self.bar: Any = None
         self.last_shown = time.monotonic()
+        self.stopping = False
+        self.exit_code = 130  # of a command that was interrupted
 
     def __enter__(self) -> Watch:
-        self.before = signal.signal(signal.SIGINT, self.interrupt)
+        handlers = {which: signal.getsignal(which) for which in SIGNALS}
+        self.before = {which: handler for which, handler in handlers.items() if callable(handler)}
+        for which in self.before:
+            signal.signal(which, self.interrupt)
         if not self.quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn
@@ -77,16 +84,19 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self.before)
+        for which, handler in self.before.items():
+            signal.signal(which, handler)
         if self.bar is not None:
             self.bar.stop()
 
-    def interrupt(self, *_: object) -> None:
+    def interrupt(self, which: int, frame: FrameType | None) -> None:
         """The first Ctrl-C ends training, which then measures the gap; a second one ends that too."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if self.first is not None:  # there is a model so far
-            self.say("stopping, and measuring how good the model so far is; Ctrl-C again to leave that out")
-        raise KeyboardInterrupt
+        self.exit_code = 128 + which
+        if self.first is not None and not self.stopping:  # there is a model so far
+            self.stopping = True
+            measuring = ", and measuring how good the model so far is; Ctrl-C again to leave that out"
+            self.say("stopping" + measuring * (which == signal.SIGINT))
+        self.before[which](which, frame)
 
     def announce(self, message: str) -> None:
         """A line for people who want to know what is going on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -89,7 +89,13 @@ def results(svm: LinearSVM) -> list[Result]:
     return svm.result_ if isinstance(svm.result_, list) else [svm.result_]
 
 
-def interrupted(svm: LinearSVM) -> bool:
-    from dotadd.solvers.result import Reason
-
-    return any(result.reason is Reason.INTERRUPTED for result in results(svm))
+def trained(svm: Any, source: Any, **further: Any) -> bool:
+    """Train, and return whether that went to its end. If it was interrupted, there is the model so far; where there is
+    none yet, the command ends."""
+    try:
+        svm.fit(source, **further)
+    except KeyboardInterrupt:
+        if not hasattr(svm, "model_"):
+            raise
+        return False
+    return True

@@ -14,7 +14,7 @@ from dotadd.cli.cluster import Cluster, partitions
 from dotadd.cli.kernel import KernelOptions
 from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.screen import tell
-from dotadd.cli.solving import OUTPUT, STOPPING, Solving, interrupted, results
+from dotadd.cli.solving import OUTPUT, STOPPING, Solving, results, trained
 from dotadd.cli.streaming import Streaming, streamed
 from dotadd.cli.virtual import VirtualExamples
 
@@ -39,7 +39,7 @@ def train(
     """Train a classifier and save it.
 
     Ctrl-C or a time limit ends training early: the model so far is saved, and the
-    gap tells how far it had come.
+    gap tells how far it had come; Ctrl-C again, SIGTERM or SIGHUP leave the gap out.
 
     Data larger than the memory it may take is not loaded but read again and again
     while training goes on with what is there; text is first copied to an Arrow file
@@ -86,6 +86,7 @@ def train(
     """
     from dotadd.atomic import require_writable
     from dotadd.errors import DotaddError, NotConvergedWarning
+    from dotadd.interrupts import Interrupts
 
     if not data:
         raise DotaddError("give a data file to train on")
@@ -129,16 +130,16 @@ def train(
         if client is not None:
             further["engine"], watch.unit = client, "round"
             svm.n_jobs = None if cluster.workers else solving.jobs  # the cores are shared out among workers
-        with watch, warnings.catch_warnings():
+        with watch, warnings.catch_warnings(), Interrupts() as interrupts:
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
-            svm.fit(source, on_progress=watch, **further)
-        svm.model_.save(output)
+            done = trained(svm, source, on_progress=watch, **further)
+            svm.model_.save(output)  # and no signal ends it before
+            stopped = interrupts.obey() or not done
         tell_skipped(source)
         if file is not None:
             write_json_line(file, {"summary": summed_up(svm, output)})
         if not quiet:
             shown(svm, output)
-        stopped = interrupted(svm)
         if stopped:
             tell(f"interrupted; the model so far is saved in {output}")
         elif held_out is not None:
@@ -147,7 +148,7 @@ def train(
             show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
         if kernel.kernel is None:
             streaming.finish(svm, output, client)
-    return 130 if stopped else 0
+    return watch.exit_code if stopped else 0
 
 
 def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
@@ -159,9 +160,11 @@ def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
 def show(svm: LinearSVM, output: str) -> None:
     """The summary on screen."""
     from dotadd.cli.screen import duration, facts, label_text, number
+    from dotadd.solvers.result import worst_of
 
     model, found = svm.model_, results(svm)
-    k, worst = max(enumerate(found), key=lambda one: -1.0 if one[1].gap is None else one[1].gap)
+    worst = worst_of(found)
+    k = next(k for k, result in enumerate(found) if result is worst)
     nonzeros = sum(model.inspect(largest=0)["nonzeros"])
     of_class = "" if len(found) == 1 else f" (class {label_text(model.classes.tolist()[k])}, which has the largest gap)"
     passes = f"{max(result.passes for result in found):,}"

@@ -72,6 +72,8 @@ def _averaged(engine: Engine, task: Task, settings: Settings, prove: bool, gathe
             settings.on_progress(done, k)
         alpha = np.concatenate(engine.round("dual_variables", k=k).numbers) if gather else None
         reason = Reason.CONVERGED if prove and gap <= settings.tol else Reason.AVERAGED
+        if any(numbers[k].interrupted for numbers in replies.numbers):
+            reason = Reason.INTERRUPTED
         results.append(
             Result(
                 w, b, alpha, primal, dual if prove else None, gap if prove else None, reason, passes, seconds, [done]

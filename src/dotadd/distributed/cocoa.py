@@ -41,12 +41,12 @@ from dotadd.distributed.task import Task
 from dotadd.distributed.transport import Message
 from dotadd.errors import DotaddError
 from dotadd.expand import squared_distance
-from dotadd.interrupts import Interrupts
 from dotadd.solvers.checkpoint import CheckpointError
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.problem import aligned_zeros
 from dotadd.solvers.proof import Certificate
-from dotadd.solvers.result import Progress, Reason, Result, relative_gap
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError
+from dotadd.solvers.result import Progress, Reason, Result, passes_told, relative_gap
+from dotadd.solvers.settings import Settings
 
 ACCURACY = 0.1  # on a9a, C = 1: 0.3 took half as many rounds again, 0.02 a fifth fewer for 1.6 times the visits
 SWEEPS = 20  # in a round, at most
@@ -143,8 +143,7 @@ def cocoa(
     results is None, since dual variables stay with their parts, unless they are to be gathered in the order of the
     parts.
     """
-    with Interrupts() as interrupts:
-        return _Driver(engine, task, settings, interrupts, sigma, momentum, accuracy, sweeps, gather).solve()
+    return _Driver(engine, task, settings, sigma, momentum, accuracy, sweeps, gather).solve()
 
 
 class _Driver:
@@ -153,37 +152,38 @@ class _Driver:
         engine: Engine,
         task: Task,
         settings: Settings,
-        interrupts: Interrupts,
         sigma: float | None,
         momentum: bool,
         accuracy: float,
         sweeps: int,
         gather: bool,
     ) -> None:
-        self.engine, self.task, self.settings, self.interrupts = engine, task, settings, interrupts
+        self.engine, self.task, self.settings = engine, task, settings
         self.ceiling = float(max(1, task.parts)) if sigma is None else None
         self.momentum, self.accuracy, self.sweeps, self.gather = momentum, accuracy, sweeps, gather
         start = float(np.sqrt(max(1, task.parts))) if sigma is None else sigma
         ws = [aligned_zeros(task.phi, task.dtype) for _ in range(task.problems)]
         self.states = [_State(k, w, start, settings.tol) for k, w in enumerate(ws)]
-        self.clock = Deadline(settings.max_time)
+        self.clock = Clock(settings.max_time)
         self.elapsed = 0.0  # seconds of earlier runs
         self.files = False  # whether the parts have files of this run
-        self.seconds = {"rounds": 0.0, "certify": 0.0}
+        self.clock.seconds = self.seconds = {"rounds": 0.0, "certify": 0.0}
 
     def solve(self) -> list[Result]:
         settings = self.settings
         try:
             while settings.checkpoint is not None and settings.resume and not self._resume():
-                self.interrupts.check()
-            limit = self._train()
-            unfinished = [state for state in self.states if state.reason is None]
-            while not self._end(unfinished):
-                self._rebuild()
+                pass  # parts were lost: others have taken their place
+            with self.clock:
+                limit = self._train()
+                unfinished = [state for state in self.states if state.reason is None]
+                while not self._end(unfinished):
+                    self._rebuild()
         except DotaddError as error:
             raise self._given_up(error) from error
         for state in unfinished:
-            state.reason = Reason.CONVERGED if self._gap(state) <= settings.tol else limit
+            if state.reason is None:
+                state.reason = Reason.CONVERGED if self._gap(state) <= settings.tol else limit
         return [self._result(state) for state in self.states]
 
     def _train(self) -> Reason:
@@ -191,16 +191,13 @@ class _Driver:
         settings = self.settings
         try:
             while running := [s for s in self.states if s.reason is None and s.rounds < settings.max_passes]:
-                self.interrupts.check()
                 self.clock.check()
                 try:
                     self._round(running)
                 except PartsLostError:
                     self._rebuild()
-        except TimeUpError:
-            return Reason.MAX_TIME
-        except KeyboardInterrupt:
-            return Reason.INTERRUPTED
+        except StoppedError as stopped:
+            return stopped.reason
         return Reason.MAX_PASSES
 
     def _end(self, unfinished: list[_State]) -> bool:
@@ -208,15 +205,19 @@ class _Driver:
         try:
             if self.settings.checkpoint is not None and unfinished:
                 self._save()
-            self._prove(unfinished)
+            with self.clock.proof():
+                self._prove(unfinished)
         except PartsLostError:
             return False
+        except StoppedError:  # without the proof
+            for state in unfinished:
+                state.certificate, state.reason = None, Reason.INTERRUPTED
         return True
 
     def _round(self, running: list[_State]) -> None:
         began = perf_counter()
         orders, messages = zip(*(state.send() for state in running), strict=True)
-        left = np.inf if self.settings.max_time is None else self.clock.limit - began
+        left = self.clock.limit - began
         replies = self.engine.round(
             "descend", messages, orders=list(orders), accuracy=self.accuracy, sweeps=self.sweeps, seconds=left
         )
@@ -264,8 +265,7 @@ class _Driver:
     def _tell(self, state: _State, progress: Progress) -> None:
         if not state.trace or state.trace[-1].passes < progress.passes:
             state.trace.append(progress)
-            if self.settings.on_progress is not None:
-                self.settings.on_progress(progress, state.k)
+            self.clock.tell(self.settings.on_progress, progress, state.k)
 
     def _penalty(self, state: _State) -> float:
         return 0.5 * squared_length(state.w) + 0.5 * state.b * state.b
@@ -303,7 +303,7 @@ class _Driver:
                     state.renew()
                 return
             except PartsLostError:  # another one
-                self.interrupts.check()
+                continue
 
     def _save(self) -> None:
         """Write the parts' files, then the driver's."""
@@ -360,8 +360,7 @@ class _Driver:
 
     def _result(self, state: _State) -> Result:
         assert state.reason is not None
-        assert state.certificate is not None
-        primal, dual, gap, intercept, _ = state.certificate
+        primal, dual, gap, intercept, _ = state.certificate or Certificate.missing(state.b)
         return Result(
             w=state.w,
             intercept=intercept,
@@ -370,7 +369,7 @@ class _Driver:
             dual=dual,
             gap=gap,
             reason=state.reason,
-            passes=state.rounds,
+            passes=passes_told(state.rounds, state.w, state.reason),
             seconds=self.seconds,
             trace=state.trace,
         )

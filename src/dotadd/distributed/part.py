@@ -33,6 +33,7 @@ from dotadd.solvers.dcd import dcd
 from dotadd.solvers.flow import Flow
 from dotadd.solvers.problem import Intercept, aligned_zeros
 from dotadd.solvers.proof import Rounding, RowSums
+from dotadd.solvers.result import Reason
 from dotadd.solvers.settings import Settings
 from dotadd.solvers.stream import stream
 from dotadd.sources.base import Skipped, Source
@@ -60,11 +61,13 @@ class Order(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """What a part tells of a problem of its own: its relative gap, the passes it took, and its share of b."""
+    """What a part tells of a problem of its own: its relative gap, the passes it took, its share of b, and whether
+    Ctrl-C ended it early."""
 
     gap: float
     passes: int
     balance: float
+    interrupted: bool = False
 
 
 class Part:
@@ -183,7 +186,8 @@ class Part:
         for alpha, result in zip(self.alpha, results, strict=True):
             assert result.alpha is not None
             np.multiply(result.alpha, share * INSIDE, out=alpha)
-            told.append(Solved(float(result.gap or 0.0), result.passes, share * result.intercept))
+            interrupted = result.reason is Reason.INTERRUPTED
+            told.append(Solved(float(result.gap or 0.0), result.passes, share * result.intercept, interrupted))
             sent.append(Message.of(result.w * self.task.dtype(share)))
         self.solved = told, sent
         return self.solved

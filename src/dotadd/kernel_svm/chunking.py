@@ -52,8 +52,8 @@ def chunking(
         raise DotaddError("linadd needs a kernel with a feature map, such as Spectrum(8), or the linear one")
     q = q or (int(Q_LINADD * len(problem) ** 0.5) if linadd else Q_ROWS)
     solver = _Solver(Run(problem, settings, alpha), q, linadd)
-    reason = solver.run.until_the_end(solver.solve)
-    return solver.result(reason)
+    with solver.run.clock:
+        return solver.result(solver.run.until_the_end(solver.solve))
 
 
 class _Solver:
@@ -84,16 +84,16 @@ class _Solver:
         return Reason.CONVERGED
 
     def result(self, reason: Reason) -> KernelResult:
-        self._prove()
+        proved = self.run.proved(self._prove)
         if self.cache is not None:
             self.run.counts = {"rows": self.cache.computed}
-        return self.run.result("chunking", reason, self.f)
+        return self.run.result("chunking", reason, self.f, proved=proved)
 
     def _prove(self) -> float:
         """f and the dual objective from scratch; returns the violation."""
         run = self.run
         if not self.proven:
-            with run.timed("certify"):
+            with run.timed("certify"), run.clock.anywhere():
                 support = np.flatnonzero(run.alpha)
                 self.f = run.gram.times(support, run.alpha[support] * run.sign[support])
             run.dual = float(run.alpha.sum() - 0.5 * (run.alpha * run.sign) @ self.f)

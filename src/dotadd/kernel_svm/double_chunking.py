@@ -63,8 +63,8 @@ def double_chunking(
     newcomers: the share of a large chunk that is for violators, above 0 and below 1
     """
     solver = _Solver(Run(problem, settings, alpha), large, small, newcomers)
-    reason = solver.run.until_the_end(solver.solve)
-    return solver.result(reason)
+    with solver.run.clock:
+        return solver.result(solver.run.until_the_end(solver.solve))
 
 
 class _Solver:
@@ -100,9 +100,9 @@ class _Solver:
         return Reason.CONVERGED
 
     def result(self, reason: Reason) -> KernelResult:
-        self._prove()
+        proved = self.run.proved(self._prove)
         self.run.counts = {"values": self.chunk.computed + self.outputs.values}
-        return self.run.result("double_chunking", reason, self.outputs.f)
+        return self.run.result("double_chunking", reason, self.outputs.f, proved=proved)
 
     def _begin(self) -> float:
         """f of all examples; returns the violation."""
@@ -112,7 +112,7 @@ class _Solver:
 
     def _prove(self) -> float:
         """f of all examples from scratch; returns the violation."""
-        with self.run.timed("certify"):
+        with self.run.timed("certify"), self.run.clock.anywhere():
             self.outputs.prove()
         return self._violation()
 

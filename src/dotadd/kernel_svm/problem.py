@@ -15,7 +15,7 @@ stops by, and what `tol` bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -83,7 +83,9 @@ class KernelResult:
 
     def __post_init__(self) -> None:
         """Whoever made it: an answer with numbers that are none has diverged."""
-        if not np.isfinite([self.intercept, self.primal, self.dual, self.violation]).all():
+        unproved = self.reason is Reason.INTERRUPTED and np.isnan(self.primal)  # no time was left for the proof
+        numbers = [] if unproved else [self.primal, self.dual, self.violation]
+        if not np.isfinite([self.intercept, *numbers]).all():
             object.__setattr__(self, "reason", Reason.DIVERGED)
 
     @property
@@ -94,3 +96,8 @@ class KernelResult:
     @property
     def converged(self) -> bool:
         return self.reason is Reason.CONVERGED
+
+
+def worst_of(results: Sequence[KernelResult]) -> KernelResult:
+    """The result with the largest violation, or the first whose violation was not measured."""
+    return max(results, key=lambda one: np.inf if np.isnan(one.violation) else one.violation)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from time import perf_counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 from dotadd._jit import plain
-from dotadd.interrupts import Interrupts
 from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings
 from dotadd.kernel_svm.working_set import intercept, objectives, violation
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Deadline, TimeUpError
 
 NO_BETTER = 3  # violations in a row, each of f from scratch, that do not fall: what is left is rounding
 BALANCED = 1e-12  # what sum_i alpha_i y_i may be, relative to the sum of one side
@@ -29,11 +27,9 @@ class Run:
         self.settings = settings
         self.alpha = np.zeros(len(problem)) if alpha is None else feasible(alpha, self.sign, self.cost)
         self.steps, self.dual = 0, 0.0
-        self.seconds: dict[str, float] = {}
         self.trace: list[KernelProgress] = []
         self.counts: dict[str, int] = {}
-        self._deadline = Deadline(settings.max_time)
-        self._interrupts = Interrupts()
+        self.clock = Clock(settings.max_time)
         self._said = -SAY_EVERY
         self._least, self._worse = np.inf, 0
 
@@ -41,18 +37,12 @@ class Run:
         """Whether as many steps were made as may be."""
         return self.settings.max_steps is not None and self.steps >= self.settings.max_steps
 
-    @contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
-        began = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - began
+    def timed(self, phase: str) -> AbstractContextManager[None]:
+        return self.clock.timed(phase)
 
     def check(self) -> None:
         """Leave, if Ctrl-C was pressed or time is up."""
-        self._interrupts.check()
-        self._deadline.check()
+        self.clock.check()
 
     def of(self, rows: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sign, cost and alpha of these examples."""
@@ -73,41 +63,46 @@ class Run:
     @property
     def due(self) -> bool:
         """Whether it is time to tell how far it is."""
-        return self._deadline.elapsed() >= self._said + SAY_EVERY
+        return self.clock.elapsed() >= self._said + SAY_EVERY
 
     def say(self, violation: float, seen: int, *, always: bool = False) -> None:
         if not always and not self.due:
             return
-        self._said = elapsed = self._deadline.elapsed()
+        self._said = elapsed = self.clock.elapsed()
         support = int(np.count_nonzero(self.alpha))
         self.trace.append(KernelProgress(self.steps, elapsed, self.dual, violation, support, seen))
-        if self.settings.on_progress is not None:
-            self.settings.on_progress(self.trace[-1])
+        self.clock.tell(self.settings.on_progress, self.trace[-1])
 
     def until_the_end(self, solve: Callable[[], Reason]) -> Reason:
         """Why it ended: as the solver says, or by Ctrl-C, or because time is up."""
         try:
-            with self._interrupts:
-                return solve()
-        except KeyboardInterrupt:
-            return Reason.INTERRUPTED
-        except TimeUpError:
-            return Reason.MAX_TIME
+            return solve()
+        except StoppedError as stopped:
+            return stopped.reason
 
-    def result(self, solver: str, reason: Reason, f: np.ndarray) -> KernelResult:
-        """The answer; f is from scratch."""
+    def proved(self, prove: Callable[[], object]) -> bool:
+        """Whether f is from scratch in the end: nobody has left that out by a second Ctrl-C."""
+        try:
+            with self.clock.proof():
+                prove()
+        except StoppedError:
+            return False
+        return True
+
+    def result(self, solver: str, reason: Reason, f: np.ndarray, *, proved: bool) -> KernelResult:
+        """The answer; nothing is said about how good it is if f is not from scratch."""
         b = intercept(f, self.sign, self.cost, self.alpha)
         primal, dual = objectives(f, self.sign, self.cost, self.alpha, b)
         up_max, low_min, *_ = violation(f, self.sign, self.cost, self.alpha)
         return KernelResult(
             alpha=self.alpha,
             intercept=float(b),
-            primal=float(primal),
-            dual=float(dual),
-            violation=max(0.0, float(up_max - low_min)),
-            reason=reason,
+            primal=float(primal) if proved else np.nan,
+            dual=float(dual) if proved else np.nan,
+            violation=max(0.0, float(up_max - low_min)) if proved else np.nan,
+            reason=reason if proved else Reason.INTERRUPTED,
             steps=self.steps,
-            seconds=self.seconds,
+            seconds=self.clock.seconds,
             trace=self.trace,
             solver=solver,
             counts=self.counts,

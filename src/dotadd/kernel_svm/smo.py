@@ -42,8 +42,8 @@ INSIDE = 0.99  # of tol is what the steps go for, so that f from scratch, rounde
 def smo(problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None = None) -> KernelResult:
     """The optimum, to a violation of settings.tol; kernel values take settings.memory at most."""
     solver = _Solver(Run(problem, settings, alpha))
-    reason = solver.run.until_the_end(solver.solve)
-    return solver.result(reason)
+    with solver.run.clock:
+        return solver.result(solver.run.until_the_end(solver.solve))
 
 
 class _Active(NamedTuple):
@@ -109,11 +109,11 @@ class _Solver:
         return Reason.MAX_PASSES
 
     def result(self, reason: Reason) -> KernelResult:
-        if not self.proven:
-            self._prove()
+        self._put_back()
+        proved = self.proven or self.run.proved(self._prove)
         cache = self.cache
         self.run.counts = {"hits": cache.hits, "misses": cache.misses, "rows": cache.computed}
-        return self.run.result("smo", reason, self.f)
+        return self.run.result("smo", reason, self.f, proved=proved)
 
     def _advance(self, most: int) -> bool:
         """Some steps among the active examples; returns whether they are done."""
@@ -155,7 +155,8 @@ class _Solver:
         """f of these examples, or of all, from scratch."""
         run = self.run
         support = np.flatnonzero(run.alpha)
-        f = run.gram.times(support, run.alpha[support] * run.sign[support], rows)
+        with run.clock.anywhere():
+            f = run.gram.times(support, run.alpha[support] * run.sign[support], rows)
         self.f[slice(None) if rows is None else rows] = f
 
     def _prove(self) -> None:

@@ -20,21 +20,21 @@ dcd. When that is within the tolerance, the gap itself is computed by reading on
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import closing, suppress
+from contextlib import closing
 from time import perf_counter
 
 import numpy as np
 
 from dotadd.block import squared_length
-from dotadd.interrupts import Interrupts
 from dotadd.solvers import descent
 from dotadd.solvers.certificate import certify
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.descent import ACTIVE, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
 from dotadd.solvers.problem import Intercept
 from dotadd.solvers.proof import Certificate
-from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
+from dotadd.solvers.result import Progress, Reason, Result, passes_told
+from dotadd.solvers.settings import Settings, row_numbers, shuffle
 
 SWEEPS = 10  # over a block while it is in memory: the best of the 1, 10 and 20 of the paper
 RUNS = 8  # that the rows of a part are visited in, with those of other parts between them
@@ -166,8 +166,8 @@ def minimize_blocks(flow: Flow, settings: Settings, keep: Keep | None = None, ke
     keep(parts in memory, problems that go on, bytes for what is kept, check) may empty the list of parts, and calls
     check() between two of them.
     """
-    with Interrupts() as interrupts:
-        run = _Run(flow, settings, interrupts, keep, kept)
+    run = _Run(flow, settings, keep, kept)
+    with run.clock:
         limit = Reason.MAX_PASSES
         try:
             for _ in range(settings.max_passes):
@@ -176,15 +176,18 @@ def minimize_blocks(flow: Flow, settings: Settings, keep: Keep | None = None, ke
                     break
                 run.one_pass(running)
                 run.certify([state for state in running if state.reason is None and state.ready(settings.tol)])
-        except TimeUpError:
-            limit = Reason.MAX_TIME
-        except KeyboardInterrupt:
-            limit = Reason.INTERRUPTED
+        except StoppedError as stopped:
+            limit = stopped.reason
         run.kept = []
         for state in run.states:
             state.reason = state.reason or limit
-        with suppress(KeyboardInterrupt):  # a second one: leave without the proof
-            run.certify([state for state in run.states if not state.settled], final=True)
+        unsettled = [state for state in run.states if not state.settled]
+        try:
+            with run.clock.proof():
+                run.certify(unsettled, final=True)
+        except StoppedError as stopped:  # without the proof
+            for state in unsettled:
+                state.certificate, state.reason = None, stopped.reason
     return [_result(state, run.seconds) for state in run.states]
 
 
@@ -199,7 +202,7 @@ def _result(state: State, seconds: dict[str, float]) -> Result:
         dual=dual,
         gap=gap,
         reason=state.reason,
-        passes=len(state.trace),
+        passes=passes_told(len(state.trace), state.w, state.reason),
         seconds=seconds,
         trace=state.trace,
     )
@@ -208,20 +211,16 @@ def _result(state: State, seconds: dict[str, float]) -> Result:
 class _Run:
     """The problems on their way through the blocks."""
 
-    def __init__(self, flow: Flow, settings: Settings, interrupts: Interrupts, keep: Keep | None, kept: float) -> None:
-        self.flow, self.settings, self.interrupts, self.keep = flow, settings, interrupts, keep
-        self.clock, self.rng = Deadline(settings.max_time), settings.rng()
-        self.seconds = {"read": 0.0, "expand": 0.0, "descend": 0.0, "select": 0.0, "certify": 0.0}
+    def __init__(self, flow: Flow, settings: Settings, keep: Keep | None, kept: float) -> None:
+        self.flow, self.settings, self.keep = flow, settings, keep
+        self.clock, self.rng = Clock(settings.max_time), settings.rng()
+        self.clock.seconds = self.seconds = {"read": 0.0, "expand": 0.0, "descend": 0.0, "select": 0.0, "certify": 0.0}
         self.part_bytes = min(piece_bytes(flow.memory), max(1, flow.memory // 4))
         room = flow.memory - self.part_bytes
         self.kept_bytes, self.block_bytes = int(kept * room), int((1.0 - kept) * room)
         self.kept: list[Held] = []
         self.step = _step(flow, self.part_bytes)
         self.states = [State(flow, k, settings.tol) for k in range(flow.problems)]
-
-    def check(self) -> None:
-        self.clock.check()
-        self.interrupts.check()
 
     def one_pass(self, running: list[State]) -> None:
         """One pass over the blocks."""
@@ -239,8 +238,8 @@ class _Run:
                         progress = state.end_pass(self.clock.elapsed(), self.step, cached)
                         if not np.isfinite(progress.primal):
                             state.reason = Reason.DIVERGED
-                    if self.settings.on_progress is not None:
-                        self.settings.on_progress(progress, state.k)
+                    self.clock.tell(self.settings.on_progress, progress, state.k)
+                self.clock.obey()
 
     def certify(self, states: list[State], *, final: bool = False) -> None:
         """The true gap of these problems; the time limit does not hold for it, since no answer is without."""
@@ -252,7 +251,7 @@ class _Run:
             [state.w for state in states],
             [float(state.numbers[INTERCEPT]) for state in states],
             [state.alpha for state in states],
-            self.interrupts.check,
+            (lambda: None) if final else self.clock.obey,
             which=[state.k for state in states],
             tol=np.inf if final else self.settings.tol,
             together=False,
@@ -276,7 +275,7 @@ class _Run:
                 break
             block.append(self._held(piece))
             size += block[-1].nbytes
-            self.check()
+            self.clock.check()
         return block
 
     def _held(self, piece: Piece) -> Held:
@@ -312,7 +311,7 @@ class _Run:
             state.active += sum(int(part.active[state.k].sum()) for part in parts if part.fresh)
         if self.keep is not None:
             began = perf_counter()
-            self.kept = self.keep(parts, running, self.kept_bytes, self.check)
+            self.kept = self.keep(parts, running, self.kept_bytes, self.clock.check)
             self.seconds["select"] += perf_counter() - began
         return rows
 
@@ -345,7 +344,7 @@ class _Run:
                         state.gap += state.numbers[GAP]
                 mark = perf_counter()
                 self.seconds["descend"] += mark - expanded
-                self.check()
+                self.clock.check()
         for state in running:
             descent.end_sweep(state.numbers)
 

@@ -38,13 +38,14 @@ from dotadd._jit import kernel
 from dotadd.block import squared_length
 from dotadd.losses import HINGE, LOGISTIC, Loss, total_dual_term
 from dotadd.solvers import descent
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.descent import ACTIVE, BALANCE, DUAL_TERMS, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.proof import Certificate, Rounding, RowSums
-from dotadd.solvers.result import Progress, Reason, Result, relative_gap
+from dotadd.solvers.result import Progress, Reason, Result, passes_told, relative_gap
 from dotadd.solvers.sample import Sample
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
+from dotadd.solvers.settings import Settings, row_numbers, shuffle
 
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 
@@ -127,8 +128,8 @@ def dcd(
 
     `alphas` is a warm start: dual variables of an earlier Result, moved into their bounds where C has changed.
     """
-    deadline = Deadline(settings.max_time)
-    seconds = {"expand": 0.0, "descend": 0.0, "certify": 0.0}
+    clock = Clock(settings.max_time)
+    clock.seconds = seconds = {"expand": 0.0, "descend": 0.0, "certify": 0.0}
     upper = np.inf if problem.loss is Loss.SQUARED_HINGE else problem.cost
     if alphas is None:
         starts = [_start(problem) for _ in problem.signs]
@@ -148,53 +149,55 @@ def dcd(
     norms = problem.examples.squared_norms()
     step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
     norms += step
-    seconds["expand"] = deadline.elapsed()
+    seconds["expand"] = clock.elapsed()
 
-    limit = Reason.MAX_PASSES
-    try:
-        if alphas is not None:
-            _measure(sample, states, norms, step, seconds)
+    with clock:
+        limit = Reason.MAX_PASSES
+        try:
+            if alphas is not None:
+                with clock.anywhere():
+                    _measure(sample, states, norms, step, seconds)
+                for state in states:
+                    state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
+            for _ in range(settings.max_passes):
+                running = [state for state in states if state.reason is None]
+                if not running:
+                    break
+                done = _pass(problem, running, norms, step, rng, shrink, clock)
+                for state in done:
+                    progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
+                    clock.tell(settings.on_progress, progress, state.k)
+                    if not np.isfinite(progress.primal):
+                        state.reason = Reason.DIVERGED
+                clock.obey()
+                running = [state for state in running if state.reason is None]
+                ready = [state for state in done if state.reason is None and state.ready()]
+                if not sample.whole:
+                    if len(ready) < len(running):
+                        continue
+                    sample.grow()
+                with clock.anywhere():
+                    _measure(sample, ready, norms, step, seconds)
+                for state in ready:
+                    if sample.whole and state.gap <= settings.tol:
+                        state.reason = Reason.CONVERGED
+                    else:
+                        state.look_later(settings.tol, bulk)
+        except StoppedError as stopped:
+            limit = stopped.reason
+        unfinished = [state for state in states if state.reason is None]
+        for state in unfinished:
+            state.reason = limit
+        try:
+            with clock.proof():
+                _measure(Sample(problem, rng, grows=False), unfinished, norms, step, seconds)
+                _prove(problem, states, seconds)
             for state in states:
-                state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
-        for _ in range(settings.max_passes):
-            running = [state for state in states if state.reason is None]
-            if not running:
-                break
-            _pass(problem, running, norms, step, rng, shrink, deadline, seconds)
-            for state in running:
-                progress = state.end_pass(deadline.elapsed(), step, None if sample.whole else sample.size)
-                if settings.on_progress is not None:
-                    settings.on_progress(progress, state.k)
-                if not np.isfinite(progress.primal):
-                    state.reason = Reason.DIVERGED
-            running = [state for state in running if state.reason is None]
-            ready = [state for state in running if state.ready()]
-            if not sample.whole:
-                if len(ready) < len(running):
-                    continue
-                sample.grow()
-            _measure(sample, ready, norms, step, seconds)
-            for state in ready:
-                if sample.whole and state.gap <= settings.tol:
-                    state.reason = Reason.CONVERGED
-                else:
-                    state.look_later(settings.tol, bulk)
-    except TimeUpError:
-        limit = Reason.MAX_TIME
-    except KeyboardInterrupt:
-        limit = Reason.INTERRUPTED
-    unfinished = [state for state in states if state.reason is None]
-    for state in unfinished:
-        state.reason = limit
-    try:
-        _measure(Sample(problem, rng, grows=False), unfinished, norms, step, seconds)
-        _prove(problem, states, seconds)
-        for state in states:
-            if state.reason is Reason.CONVERGED and state.certificate and state.certificate.gap > settings.tol:
-                state.reason = Reason.PRECISION
-    except KeyboardInterrupt:  # a second one: leave without the proof
-        for state in states:
-            state.certificate = None
+                if state.reason is Reason.CONVERGED and state.certificate and state.certificate.gap > settings.tol:
+                    state.reason = Reason.PRECISION
+        except StoppedError as stopped:  # without the proof
+            for state in states:
+                state.certificate, state.reason = None, stopped.reason
     return [_result(state, seconds) for state in states]
 
 
@@ -216,7 +219,7 @@ def _result(state: _State, seconds: dict[str, float]) -> Result:
         dual=dual,
         gap=gap,
         reason=state.reason,
-        passes=len(state.trace),
+        passes=passes_told(len(state.trace), state.w, state.reason),
         seconds=seconds,
         trace=state.trace,
     )
@@ -229,33 +232,43 @@ def _pass(
     step: float,
     rng: np.ndarray,
     shrink: bool,
-    deadline: Deadline,
-    seconds: dict[str, float],
-) -> None:
-    """One pass over the active examples in random order.
+    clock: Clock,
+) -> list[_State]:
+    """One pass over the active examples in random order; returns the problems that came to its end.
 
     Where blocks must be expanded, all problems work on each block while it is there; rows that lie in memory anyway
-    cost nothing to visit again, so there each problem makes its pass alone and has the cache for its own w.
+    cost nothing to visit again, so there each problem makes its pass alone and has the cache for its own w. When time
+    is short it then goes no further than its share of it, and the next one comes.
     """
-    in_memory = problem.examples.in_memory
+    in_memory, seconds = problem.examples.in_memory, clock.seconds
     for state in states:
         descent.begin_sweep(state.numbers)
-    for group in [[state] for state in states] if in_memory else [states]:
+    groups = [[state] for state in states] if in_memory else [states]
+    done: list[_State] = []
+    for n, group in enumerate(groups):
+        share = clock.share(len(groups) - n)
         order = row_numbers(np.logical_or.reduce([state.active for state in group]))
         shuffle(order, rng)
         mark = perf_counter()
-        for block, at, rows in problem.examples.blocks(order, ahead=True):
-            expanded = perf_counter()
-            seconds["expand"] += expanded - mark
-            for state in group:
-                descend(
-                    block.start, block.end, block.indices, block.values, at, rows, in_memory,
-                    problem.signs[state.k], problem.cost, norms, step, int(problem.loss), shrink,
-                    state.alpha, state.active, state.w, state.numbers,
-                )  # fmt: skip
-            mark = perf_counter()
-            seconds["descend"] += mark - expanded
-            deadline.check()
+        try:
+            for number, (block, at, rows) in enumerate(problem.examples.blocks(order, ahead=True)):
+                if number:
+                    share.check()
+                expanded = perf_counter()
+                seconds["expand"] += expanded - mark
+                for state in group:
+                    descend(
+                        block.start, block.end, block.indices, block.values, at, rows, in_memory,
+                        problem.signs[state.k], problem.cost, norms, step, int(problem.loss), shrink,
+                        state.alpha, state.active, state.w, state.numbers,
+                    )  # fmt: skip
+                mark = perf_counter()
+                seconds["descend"] += mark - expanded
+            done += group
+        except StoppedError:  # of all that is left, or of its share alone
+            pass
+        clock.check()
+    return done
 
 
 def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: float, seconds: dict[str, float]) -> None:

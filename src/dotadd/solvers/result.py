@@ -67,6 +67,7 @@ class Result:
     gap: float | None
     reason: Reason
     passes: int
+    """Over the data; 0 where training ended before w had moved, and there is no answer."""
     seconds: dict[str, float]
     trace: list[Progress] = field(default_factory=list)
     solver: str = ""
@@ -101,3 +102,11 @@ def worst_of(results: list[Result]) -> Result:
         return -1.0 if result.gap is None else np.inf if np.isnan(result.gap) else result.gap
 
     return max(results, key=badness)
+
+
+def passes_told(passes: int, w: np.ndarray, reason: Reason) -> int:
+    """The passes of a Result, when so many were counted. One that was cut short counts if nothing else does but w has
+    moved; none counts if the time, or the patience of the user, was over before w had."""
+    if reason in (Reason.MAX_TIME, Reason.INTERRUPTED):
+        return max(1, passes) if w.any() else 0
+    return passes

@@ -15,10 +15,9 @@ Numbers: w and the vectors to DOT with in the storage type, outputs and sums in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,11 +25,12 @@ import numpy as np
 from dotadd.errors import DotaddError
 from dotadd.expand import Expansion
 from dotadd.losses import Loss, dual_at
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, balanced_dual, best_intercept
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.proof import Certificate, Rounding, RowSums
-from dotadd.solvers.result import Progress, Reason, Result, relative_gap
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError
+from dotadd.solvers.result import Progress, Reason, Result, passes_told, relative_gap
+from dotadd.solvers.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,10 @@ class Run:
         problem: Problem,
         k: int,
         settings: Settings,
-        clock: Deadline,
-        seconds: dict[str, float],
+        clock: Clock,
         start: Result | None,
     ) -> None:
-        self.problem, self.k, self.settings, self.seconds = problem, k, settings, seconds
+        self.problem, self.k, self.settings, self.clock = problem, k, settings, clock
         self.sign = problem.signs[k].astype(np.float64)
         self.w, self.intercept = problem.zeros(), 0.0
         self.alpha: np.ndarray | None = None
@@ -114,14 +113,10 @@ class Run:
         self.reason: Reason | None = None
         self.primal = np.nan
         self.certificate: Certificate | None = None
-        self._clock = clock
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> AbstractContextManager[None]:
         """Count the seconds of what is inside under this name."""
-        began = perf_counter()
-        yield
-        _count(self.seconds, name, began)
+        return self.clock.timed(name)
 
     def first_outputs(self) -> Generator[Request, Any, np.ndarray]:
         """<w, phi(z_i)> of the w to begin with, which costs nothing if that is 0."""
@@ -136,9 +131,8 @@ class Run:
         """Note how far it is, and say whether to go on."""
         gap = relative_gap(primal, primal - dual)
         rows = len(self.problem.examples)
-        self.trace.append(Progress(self.passes, self._clock.elapsed(), primal, dual, gap, rows, rows))
-        if self.settings.on_progress is not None:
-            self.settings.on_progress(self.trace[-1], self.k)
+        self.trace.append(Progress(self.passes, self.clock.elapsed(), primal, dual, gap, rows, rows))
+        self.clock.tell(self.settings.on_progress, self.trace[-1], self.k)
         if not np.isfinite(primal):
             self.reason = Reason.DIVERGED
         elif gap <= self.settings.tol:
@@ -158,29 +152,28 @@ def serve(
     """
     if start is not None and (len(start) != len(problem) or any(len(one.w) != problem.examples.dim for one in start)):
         raise DotaddError("start does not come from a fit with the same features and classes")
-    clock = Deadline(settings.max_time)
-    seconds: dict[str, float] = {}
-    runs = [Run(problem, k, settings, clock, seconds, start[k] if start else None) for k in range(len(problem))]
+    clock = Clock(settings.max_time)
+    runs = [Run(problem, k, settings, clock, start[k] if start else None) for k in range(len(problem))]
     groups = [[run] for run in runs] if problem.examples.in_memory else [runs]
-    try:
-        for n, group in enumerate(groups):
-            left = None if settings.max_time is None else (settings.max_time - clock.elapsed()) / (len(groups) - n)
-            _serve(method, problem, group, Deadline(left))
-    except KeyboardInterrupt:
-        for run in runs:
-            run.reason = run.reason or Reason.INTERRUPTED
-    began = perf_counter()
-    try:
-        _certify(problem, runs, settings.tol)
-    except KeyboardInterrupt:  # a second one: leave without the proof
-        for run in runs:
-            run.primal, run.certificate = np.nan, None
-    _count(seconds, "certify", began)
+    with clock:
+        try:
+            for n, group in enumerate(groups):
+                clock.obey()
+                _serve(method, problem, group, clock.share(len(groups) - n))
+        except StoppedError as stopped:
+            for run in runs:
+                run.reason = run.reason or stopped.reason
+        try:
+            with clock.proof(), clock.timed("certify"):
+                _certify(problem, runs, settings.tol)
+        except StoppedError as stopped:  # without the proof
+            for run in runs:
+                run.primal, run.certificate, run.reason = np.nan, None, stopped.reason
     return [_result(run) for run in runs]
 
 
-def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], deadline: Deadline) -> None:
-    """Run these generators until each has ended, or time is up; then they are closed, and keep what they have."""
+def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], clock: Clock) -> None:
+    """Run these generators until each has ended, or has to; then they are closed, and keep what they have."""
     with ExitStack() as stack:
         steps = {run: stack.enter_context(closing(method(run))) for run in runs}
         waiting = {run: request for run in runs if (request := _advance(run, steps[run], None)) is not None}
@@ -190,10 +183,9 @@ def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], de
                     asked = {run: request for run, request in waiting.items() if isinstance(request, kind)}
                     if not asked:
                         continue
-                    deadline.check()
-                    began = perf_counter()
-                    answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]
-                    _count(runs[0].seconds, kind.phase, began)
+                    clock.check()
+                    with clock.anywhere(), clock.timed(kind.phase):  # answers go to the generators' own vectors
+                        answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]
                     for run, answer in zip(asked, answers, strict=True):
                         run.passes += asked[run].passes
                         request = _advance(run, steps[run], answer)
@@ -201,9 +193,9 @@ def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], de
                             del waiting[run]
                         else:
                             waiting[run] = request
-        except TimeUpError:
+        except StoppedError as stopped:
             for run in waiting:
-                run.reason = Reason.MAX_TIME
+                run.reason = stopped.reason
 
 
 def _advance(run: Run, steps: Steps, answer: Any) -> Request | None:
@@ -251,10 +243,6 @@ def _certify(problem: Problem, runs: list[Run], tol: float) -> None:
             run.primal = sums[run].primal(run.w, problem.intercept, run.intercept)
 
 
-def _count(seconds: dict[str, float], name: str, began: float) -> None:
-    seconds[name] = seconds.get(name, 0.0) + perf_counter() - began
-
-
 def _result(run: Run) -> Result:
     """Methods that time has left without dual variables have a primal objective and no proof."""
     assert run.reason is not None
@@ -267,7 +255,7 @@ def _result(run: Run) -> Result:
         dual=dual,
         gap=gap,
         reason=run.reason,
-        passes=run.passes,
-        seconds=run.seconds,
+        passes=passes_told(run.passes, run.w, run.reason),
+        seconds=run.clock.seconds,
         trace=run.trace,
     )

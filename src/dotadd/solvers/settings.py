@@ -1,10 +1,9 @@
-"""What every solver is told, and what every solver needs to obey it: a clock and a random order."""
+"""What every solver is told, and the random order that it takes examples in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import numpy as np
 
@@ -35,25 +34,6 @@ class Settings:
 
 
 MOST_ROWS = 1 << 32  # that numbers of 32 bits tell apart
-
-
-class TimeUpError(Exception):
-    """The time limit was reached in the middle of a pass."""
-
-
-class Deadline:
-    """Seconds since training began, and an exception when there are too many."""
-
-    def __init__(self, max_time: float | None) -> None:
-        self.began = perf_counter()
-        self.limit = np.inf if max_time is None else self.began + max_time
-
-    def elapsed(self) -> float:
-        return perf_counter() - self.began
-
-    def check(self) -> None:
-        if perf_counter() > self.limit:
-            raise TimeUpError
 
 
 def row_numbers(wanted: np.ndarray) -> np.ndarray:

@@ -29,10 +29,11 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.block import row_add, row_dot, squared_length
 from dotadd.losses import dual_step, total_loss, value
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
+from dotadd.solvers.result import Progress, Reason, Result, passes_told
+from dotadd.solvers.settings import Settings, row_numbers, shuffle
 
 SAMPLE = 1000  # examples that the calibration looks at
 PATIENCE = 3  # passes that may go by without an improvement, since each pass's estimate is noisy
@@ -79,8 +80,8 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
     """Minimise each binary problem of `problem` until a pass improves the objective by less than `settings.tol`."""
     if schedule not in ("calibrated", "pegasos"):
         raise ValueError(f"unknown schedule {schedule!r}; choose from calibrated, pegasos")
-    deadline = Deadline(settings.max_time)
-    seconds = {"expand": 0.0, "calibrate": 0.0, "descend": 0.0, "certify": 0.0}
+    clock = Clock(settings.max_time)
+    clock.seconds = seconds = {"expand": 0.0, "calibrate": 0.0, "descend": 0.0, "certify": 0.0}
     states = [_State(problem, k) for k in range(len(problem))]
     norms = problem.examples.squared_norms()
     rate = 0.0 if problem.intercept is Intercept.NONE else min(1.0, float(norms.mean()))
@@ -91,45 +92,59 @@ def sgd(problem: Problem, settings: Settings, *, schedule: str = "calibrated", a
         eta_0 = _calibrate(problem, states, norms, rate, rows, rng)
     else:
         eta_0 = 0.5 * float(problem.cost.sum())
-    seconds["calibrate"] = deadline.elapsed()
+    seconds["calibrate"] = clock.elapsed()
 
     patience = max(PATIENCE, PATIENT_STEPS // max(1, len(rows)))
-    limit = Reason.MAX_PASSES
-    try:
-        for passes in range(1, settings.max_passes + 1):
-            running = [state for state in states if state.reason is None]
-            if not running:
-                break
-            shuffle(rows, rng)
-            for state in running:
-                state.numbers[LOSS] = 0.0
-            _pass(problem, running, norms, rate, rows, eta_0, average, deadline, seconds)
-            for state in running:
-                primal = state.primal(problem)
-                state.trace.append(Progress(passes, deadline.elapsed(), primal, np.nan, np.nan, len(rows), len(norms)))
-                if settings.on_progress is not None:
-                    settings.on_progress(state.trace[-1], state.k)
-                if not np.isfinite(primal):
-                    state.reason = Reason.DIVERGED
-                    continue
-                state.best.append(min(primal, state.best[-1]) if state.best else primal)
-                if passes > patience and state.best[-1 - patience] <= (1.0 + settings.tol) * state.best[-1]:
-                    state.reason = Reason.STALLED
-    except TimeUpError:
-        limit = Reason.MAX_TIME
-    except KeyboardInterrupt:
-        limit = Reason.INTERRUPTED
+    with clock:
+        limit = Reason.MAX_PASSES
+        try:
+            for passes in range(1, settings.max_passes + 1):
+                running = [state for state in states if state.reason is None]
+                if not running:
+                    break
+                shuffle(rows, rng)
+                for state in running:
+                    state.numbers[LOSS] = 0.0
+                _pass(problem, running, norms, rate, rows, eta_0, average, clock)
+                for state in running:
+                    primal = state.primal(problem)
+                    state.trace.append(Progress(passes, clock.elapsed(), primal, np.nan, np.nan, len(rows), len(norms)))
+                    clock.tell(settings.on_progress, state.trace[-1], state.k)
+                    if not np.isfinite(primal):
+                        state.reason = Reason.DIVERGED
+                        continue
+                    state.best.append(min(primal, state.best[-1]) if state.best else primal)
+                    if passes > patience and state.best[-1 - patience] <= (1.0 + settings.tol) * state.best[-1]:
+                        state.reason = Reason.STALLED
+                clock.obey()
+        except StoppedError as stopped:
+            limit = stopped.reason
+        for state in states:
+            state.reason = state.reason or limit
+        try:
+            with clock.proof(), clock.timed("certify"):
+                answers = _best(problem, states)
+        except StoppedError as stopped:  # nobody knows how good they are
+            answers = [(np.nan, *reversed(state.last())) for state in states]
+            for state in states:
+                state.reason = stopped.reason
+    return [_result(state, *answer, seconds) for state, answer in zip(states, answers, strict=True)]
 
-    mark = perf_counter()
+
+def _result(state: _State, primal: float, b: float, w: np.ndarray, seconds: dict[str, float]) -> Result:
+    assert state.reason is not None
+    passes = passes_told(len(state.trace), w, state.reason)
+    return Result(w, b, None, primal, None, None, state.reason, passes, seconds, state.trace)
+
+
+def _best(problem: Problem, states: list[_State]) -> list[tuple[float, float, np.ndarray]]:
+    """Objective, b and w of the last iterate or the average, whichever is better, for each problem."""
     candidates = [[state.last()] + ([state.average()] if state.numbers[AVERAGE_F] > 0.0 else []) for state in states]
     outputs = iter(problem.outputs([w for pairs in candidates for w, _ in pairs]))
-    results = []
-    for state, pairs in zip(states, candidates, strict=True):
-        primal, b, w = min((_judge(problem, state.k, w, b, next(outputs)) for w, b in pairs), key=lambda one: one[0])
-        reason = state.reason or limit
-        results.append(Result(w, b, None, primal, None, None, reason, len(state.trace), seconds, state.trace))
-    seconds["certify"] = perf_counter() - mark
-    return results
+    return [
+        min((_judge(problem, state.k, w, b, next(outputs)) for w, b in pairs), key=lambda one: one[0])
+        for state, pairs in zip(states, candidates, strict=True)
+    ]
 
 
 def _judge(problem: Problem, k: int, w: np.ndarray, b: float, output: np.ndarray) -> tuple[float, float, np.ndarray]:
@@ -147,12 +162,12 @@ def _pass(
     rows: np.ndarray,
     eta_0: float,
     average: bool,
-    deadline: Deadline,
-    seconds: dict[str, float],
+    clock: Clock,
 ) -> None:
     """One pass over these rows in this order; all problems work on a block while it is there."""
     total, weighted = float(problem.cost.sum()), np.count_nonzero(problem.cost)
     average_after = weighted if average else np.iinfo(np.int64).max
+    seconds = clock.seconds
     mark = perf_counter()
     for block, at, some in problem.examples.blocks(rows, ahead=True):
         expanded = perf_counter()
@@ -167,7 +182,7 @@ def _pass(
             )  # fmt: skip
         mark = perf_counter()
         seconds["descend"] += mark - expanded
-        deadline.check()
+        clock.check()
 
 
 def _calibrate(
@@ -177,14 +192,14 @@ def _calibrate(
     order = rows.copy()
     shuffle(order, rng)
     sample = order[:SAMPLE]
-    never, ignored = Deadline(None), {"expand": 0.0, "descend": 0.0}
+    unlimited = Clock()
     share = float(problem.cost[sample].sum() / problem.cost.sum())
 
     def objective(eta_0: float) -> float:
         total = 0.0
         for state in states:
             state.clear()
-        _pass(problem, states, norms, rate, sample, eta_0, False, never, ignored)
+        _pass(problem, states, norms, rate, sample, eta_0, False, unlimited)
         for state in states:
             w, b = state.last()
             margins = problem.signs[state.k][sample] * (problem.outputs([w], sample)[0] + b)

@@ -7,7 +7,7 @@ can (`release`), or at random when there is no room for new ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Store:
         state |= {f"active.{k}": active[places] for k, active in enumerate(self.active)}
         return state | {f"pool.{name}": array for name, array in self.pool.layout(places).items()}
 
-    def restore(self, state: Mapping[str, np.ndarray], step: float, check: Callable[[], None]) -> None:
+    def restore(self, state: Mapping[str, np.ndarray], step: float) -> None:
         """Read the rows again that were here; their dual variables are where all are. `step` is added to lengths."""
         if not state:
             return
@@ -125,7 +125,6 @@ class Store:
         by_number = np.argsort(rows)
         places = np.empty(0, np.int64)
         for piece in self.flow.read(piece_bytes(self.flow.memory)):
-            check()
             if self.pool is None:
                 layout = {name[5:]: array for name, array in state.items() if name.startswith("pool.")}
                 self.pool, places = Pool.again(layout, type(piece.batch.typical()), self.capacity, self.flow.beside)

@@ -21,8 +21,7 @@ the tolerance, or M+ - M- is as good as zero, one more pass proves it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -33,17 +32,17 @@ from dotadd.ahead import ReadAhead
 from dotadd.block import inner_product
 from dotadd.errors import DotaddError
 from dotadd.expand import Expansion
-from dotadd.interrupts import Interrupts
 from dotadd.losses import HINGE, LOGISTIC, total_dual_term, total_loss
 from dotadd.solvers import descent
 from dotadd.solvers.certificate import certify
 from dotadd.solvers.checkpoint import CheckpointError
+from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.descent import GAP, INTERCEPT, N_NUMBERS, OLD_PG_MAX, OLD_PG_MIN, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
 from dotadd.solvers.problem import Intercept
 from dotadd.solvers.proof import Certificate
-from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Deadline, Settings, TimeUpError, row_numbers, shuffle
+from dotadd.solvers.result import Progress, Reason, Result, passes_told
+from dotadd.solvers.settings import Settings, row_numbers, shuffle
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 
@@ -57,15 +56,14 @@ TELL_EVERY = 0.2  # seconds
 
 def stream(flow: Flow, settings: Settings) -> list[Result]:
     """Solve each binary problem of the flow to a relative duality gap of `settings.tol`."""
-    with Interrupts() as interrupts:
-        return _Trainer(flow, settings, interrupts).solve()
+    return _Trainer(flow, settings).solve()
 
 
 class _Trainer:
-    def __init__(self, flow: Flow, settings: Settings, interrupts: Interrupts) -> None:
-        self.flow, self.settings, self.interrupts = flow, settings, interrupts
-        self.clock = Deadline(settings.max_time)
-        self.seconds = {"read": 0.0, "arrive": 0.0, "sweep": 0.0, "certify": 0.0}
+    def __init__(self, flow: Flow, settings: Settings) -> None:
+        self.flow, self.settings = flow, settings
+        self.clock = Clock(settings.max_time)
+        self.clock.seconds = {"read": 0.0, "arrive": 0.0, "sweep": 0.0, "certify": 0.0}
         self.piece_bytes = piece_bytes(flow.memory)
         self.ws = [flow.zeros() for _ in range(flow.problems)]
         self.alphas = [flow.dual_variables() for _ in range(flow.problems)]
@@ -80,21 +78,22 @@ class _Trainer:
         settings = self.settings
         if settings.checkpoint is not None and settings.resume:
             self._restore(*settings.checkpoint.load())
-        try:
-            reason, certificates = self._train()
-        except TimeUpError:
-            reason, certificates = Reason.MAX_TIME, None
-        except KeyboardInterrupt:
-            reason, certificates = Reason.INTERRUPTED, None
-        except (DotaddError, OSError) as error:
-            raise self._given_up(error) from error
-        if settings.checkpoint is not None and reason not in (Reason.CONVERGED, Reason.PRECISION):
-            self.save()
-        if certificates is None:
+        with self.clock:
             try:
-                certificates = self._certify(self.interrupts.check)
-            except KeyboardInterrupt:  # a second one: leave without the proof
-                certificates = [Certificate.missing(float(some[INTERCEPT])) for some in self.numbers]
+                reason, certificates = self._train()
+            except StoppedError as stopped:
+                reason, certificates = stopped.reason, None
+            except (DotaddError, OSError) as error:
+                raise self._given_up(error) from error
+            if settings.checkpoint is not None and reason not in (Reason.CONVERGED, Reason.PRECISION):
+                self.save()
+            if certificates is None:
+                try:
+                    with self.clock.proof():
+                        certificates = self._certify(lambda: None)
+                except StoppedError as stopped:  # without the proof
+                    reason = stopped.reason
+                    certificates = [Certificate.missing(float(some[INTERCEPT])) for some in self.numbers]
         return [self._result(k, reason, certificate) for k, certificate in enumerate(certificates)]
 
     def _train(self) -> tuple[Reason, list[Certificate] | None]:
@@ -108,7 +107,7 @@ class _Trainer:
                 return Reason.DIVERGED, None
             if not ready:
                 continue
-            certificates = self._certify(self._check, tol)
+            certificates = self._certify(self.clock.check, tol)
             verdicts = [certificate.verdict(tol) for certificate in certificates]
             if all(verdict is Reason.CONVERGED for verdict in verdicts):
                 return Reason.CONVERGED, certificates
@@ -122,21 +121,22 @@ class _Trainer:
         """The rest of a pass of the reader."""
         with ReadAhead(self.flow.pieces(after=self.at.position), ahead=self.flow.threads > 1) as pieces:
             while True:
-                with self._timed("read"):
+                with self.clock.timed("read"):
                     self._wait(pieces)
                     piece = next(pieces, None)
                 if piece is None:
                     break
                 before = self._duals()
-                with self._timed("arrive"):
+                with self.clock.timed("arrive"):
                     self._arrive(piece)
                 self.at.position = piece.first_row + len(piece)
-                with self._timed("sweep"):
+                with self.clock.timed("sweep"):
                     self._sweep(pieces, len(piece), self._duals() - before)
                 self._tell()
                 checkpoint = self.settings.checkpoint
                 if checkpoint is not None and checkpoint.due:
                     self.save()
+                self.clock.check()
         self._end_pass()
 
     def _arrive(self, piece: Piece) -> None:
@@ -236,7 +236,7 @@ class _Trainer:
                     block.start, block.end, block.indices, block.values, place, rows, examples.in_memory,
                     signs[k], cost, norms, at.step, int(self.flow.loss), True, alphas[k], active[k], w, self.numbers[k],
                 )  # fmt: skip
-            self._check()
+            self.clock.check()
         for k, numbers in enumerate(self.numbers):
             at.visited(k, numbers)
         return [float(numbers[GAP]) for numbers in self.numbers]
@@ -271,10 +271,10 @@ class _Trainer:
         self._told = now
         share = read if read is not None else min(self.at.position / max(1, self.flow.rows), np.nextafter(1.0, 0.0))
         for k in range(self.flow.problems):
-            tell(self._progress(k, share), k)
+            self.clock.tell(tell, self._progress(k, share), k)
 
     def _certify(self, check: Callable[[], None], tol: float = np.inf) -> list[Certificate]:
-        with self._timed("certify"):
+        with self.clock.timed("certify"):
             self.store.write_back()
             intercepts = [float(numbers[INTERCEPT]) for numbers in self.numbers]
             return certify(self.flow, self.ws, intercepts, self.alphas, check, tol=tol)
@@ -286,7 +286,7 @@ class _Trainer:
         arrays = {f"w.{k}": w for k, w in enumerate(self.ws)} | {f"alpha.{k}": a for k, a in enumerate(self.alphas)}
         arrays |= {f"numbers.{k}": numbers for k, numbers in enumerate(self.numbers)} | {"rng": self.rng}
         arrays |= {f"store.{name}": array for name, array in self.store.state().items()}
-        record = self.at.record(self.clock.elapsed()) | {"seconds": self.seconds}
+        record = self.at.record(self.clock.elapsed()) | {"seconds": self.clock.seconds}
         record["random"] = self.store.random.bit_generator.state
         self.settings.checkpoint.save(arrays, record)
 
@@ -296,10 +296,10 @@ class _Trainer:
             self.numbers[k][:] = arrays[f"numbers.{k}"]
         self.rng[:] = arrays["rng"]
         self.store.random.bit_generator.state = record.pop("random")
-        self.seconds = record.pop("seconds")
+        self.clock.seconds = record.pop("seconds")
         self.at = Standing.of_record(record, self.settings.tol)
         state = {name[len("store.") :]: array for name, array in arrays.items() if name.startswith("store.")}
-        self.store.restore(state, self.at.step, self.interrupts.check)
+        self.store.restore(state, self.at.step)
 
     def _given_up(self, error: Exception) -> Exception:
         """The error, with where to find what was learned until then."""
@@ -321,26 +321,14 @@ class _Trainer:
             dual=certificate.dual,
             gap=certificate.gap,
             reason=reason,
-            passes=self.at.passes,
-            seconds=self.seconds,
+            passes=passes_told(self.at.passes, self.ws[k], reason),
+            seconds=self.clock.seconds,
             trace=self.at.trace[k],
         )
 
-    def _check(self) -> None:
-        self.interrupts.check()
-        self.clock.check()
-
     def _wait(self, pieces: ReadAhead[Piece]) -> None:
         while not pieces.wait(TELL_EVERY):
-            self._check()
-
-    @contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
-        began = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] += perf_counter() - began
+            self.clock.check()
 
 
 @kernel
