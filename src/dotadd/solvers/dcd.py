@@ -238,7 +238,8 @@ def _pass(
 
     Where blocks must be expanded, all problems work on each block while it is there; rows that lie in memory anyway
     cost nothing to visit again, so there each problem makes its pass alone and has the cache for its own w. When time
-    is short it then goes no further than its share of it, and the next one comes.
+    is short it then goes no further than its share of it, and the next one comes; each gets one block at least, which
+    is less than the proof will take.
     """
     in_memory, seconds = problem.examples.in_memory, clock.seconds
     for state in states:
@@ -265,9 +266,9 @@ def _pass(
                 mark = perf_counter()
                 seconds["descend"] += mark - expanded
             done += group
-        except StoppedError:  # of all that is left, or of its share alone
-            pass
-        clock.check()
+        except StoppedError:  # its share of the time is over, and perhaps more than that
+            clock.obey()
+    clock.check()
     return done
 
 
