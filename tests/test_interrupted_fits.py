@@ -2,11 +2,13 @@
 
 import os
 import signal
+import threading
 import warnings
 
 import numpy as np
 import pytest
 from problems import noisy
+from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import GridSearchCV
 
 from dotadd import KernelSVM, LinearSVM
@@ -164,3 +166,15 @@ def test_an_interrupted_stream_leaves_a_checkpoint_to_go_on_from(tmp_path):
     assert where.exists()
     svm.set_params(tol=1e-3).fit(X, y, checkpoint=where, resume=True)
     assert svm.result_.reason is Reason.CONVERGED
+
+
+@pytest.mark.parametrize("solver", ["stream", "block_minimization", "ocas"])
+def test_no_thread_reads_on_after_ctrl_c(solver, tmp_path):
+    X, y = examples("stream")
+    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=False)
+    svm = machine("stream").set_params(solver=solver, n_jobs=2)
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        svm.fit(str(tmp_path / "x.svm"), on_progress=Presses(2))
+    assert svm.result_.reason is Reason.INTERRUPTED
+    assert not [one for one in set(threading.enumerate()) - before if "reader" in one.name]

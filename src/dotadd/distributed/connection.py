@@ -108,14 +108,16 @@ def host_of(address: str) -> str:
 
 
 def _deaf_to_interrupts() -> Any:
-    """Ctrl-C in a terminal reaches all processes that were started there; it is for the driver alone."""
+    """Ctrl-C in a terminal, or its end, reaches all processes that were started there; it is for the driver alone."""
     from distributed import WorkerPlugin
 
     class Deaf(WorkerPlugin):
         name = "dotadd-deaf"
 
         def setup(self, worker: Any) -> None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for name in ("SIGINT", "SIGHUP"):
+                if hasattr(signal, name):
+                    signal.signal(getattr(signal, name), signal.SIG_IGN)
 
     return Deaf()
 
