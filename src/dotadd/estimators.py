@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from dotadd.losses import Loss
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model import Model
 from dotadd.model_file import usable_rows
-from dotadd.protocol import Estimator, column, positive
+from dotadd.protocol import Estimator, column, whole
 from dotadd.solvers import SOLVERS, STREAMING, choose_solver
 from dotadd.solvers.checkpoint import Checkpoint, none_kept
 from dotadd.solvers.flow import piece_bytes
@@ -400,20 +399,16 @@ class LinearSVM(Estimator):
 
     def _check_parameters(self) -> None:
         """Refuse a parameter that cannot act."""
+        self._require_common()
         require = self._require
         require(self.phi is None or isinstance(self.phi, FeatureMap | str), "phi", "a FeatureMap or an expression")
-        require(positive(self.C), "C", "a positive number")
         losses = [loss.name.lower() for loss in Loss]
         require(self.loss in losses, "loss", "one of " + ", ".join(losses))
         solvers = ["auto", *SOLVERS, *STREAMING, *METHODS]
         require(self.solver in solvers, "solver", "one of " + ", ".join(solvers))
         intercepts = [intercept.value for intercept in Intercept]
         require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))
-        self._require_class_weight()
-        require(positive(self.tol), "tol", "a positive number")
-        require(isinstance(self.max_passes, Integral) and self.max_passes > 0, "max_passes", "a positive whole number")
-        require(self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds")
+        require(whole(self.max_passes), "max_passes", "a positive whole number")
         require(self.dtype in ("float32", "float64"), "dtype", '"float32" or "float64"')
         if self.memory is not None:
             parse_bytes(self.memory)
-        thread_count(self.n_jobs)

@@ -23,7 +23,7 @@ from dotadd.kernel_svm.solvers import SOLVERS, solver_named
 from dotadd.kernel_svm.some_rows import SomeRows
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model_file import usable_rows
-from dotadd.protocol import Estimator, column, positive
+from dotadd.protocol import Estimator, column
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
@@ -135,11 +135,6 @@ class KernelSVM(Estimator):
         tally = Tally()
         tally.note(data)
         targets = tally.targets(self.C, self.class_weight, data.path)
-        for label, cost in zip(targets.classes, targets.cost_of_class, strict=True):
-            if not positive(cost):
-                raise DotaddError(
-                    f"class_weight gives class {label!s} the weight {cost / self.C:g}, and all have to count"
-                )
         seed = self._seed()
         examples = self._examples(kernel, data, targets, seed)
         results = self._solve(examples, len(targets.classes), seed, on_progress)
@@ -317,15 +312,9 @@ class KernelSVM(Estimator):
 
     def _checked_kernel(self) -> Kernel:
         """Refuse a parameter that cannot act."""
-        self._require(positive(self.C), "C", "a positive number")
+        self._require_common()
         self._require(self.solver in SOLVERS, "solver", "one of " + ", ".join(SOLVERS))
-        self._require(positive(self.tol), "tol", "a positive number")
-        self._require(
-            self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds"
-        )
-        self._require_class_weight()
         parse_bytes(self.memory)
-        thread_count(self.n_jobs)
         return named(self.kernel, self.gamma, self.degree, self.coef0)
 
 

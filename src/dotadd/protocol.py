@@ -10,7 +10,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,8 @@ import numpy as np
 from dotadd.errors import DataError, DotaddError
 from dotadd.model_file import Classifier
 from dotadd.sources import open as open_source
+from dotadd.targets import positive
+from dotadd.threads import thread_count
 
 
 class Estimator:
@@ -26,6 +28,9 @@ class Estimator:
     What fit has found is a `model_`, which has all it takes to predict.
     """
 
+    C: float
+    tol: float
+    max_time: float | None
     class_weight: Mapping[Any, float] | str | None
     random_state: Any
     n_jobs: int | None
@@ -92,6 +97,20 @@ class Estimator:
         classes: np.ndarray = self.model_.classes
         return classes
 
+    def _require_common(self) -> None:
+        """Refuse parameters that both kinds of machine have, and that cannot act."""
+        require, state = self._require, self.random_state
+        require(positive(self.C), "C", "a positive number")
+        require(positive(self.tol), "tol", "a positive number")
+        require(self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds")
+        given = self.class_weight
+        sound = given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")
+        require(sound, "class_weight", 'None, "balanced" or a dict of label: weight')
+        seeded = state is None or whole(state, at_least=0) or hasattr(state, "integers") or hasattr(state, "randint")
+        require(seeded, "random_state", "None, a whole number from 0 on, a RandomState or a Generator")
+        require(self.n_jobs is None or whole(self.n_jobs, at_least=None), "n_jobs", "None or a whole number")
+        thread_count(self.n_jobs)
+
     def _seed(self) -> int:
         """Where random numbers start, from the parameter `random_state`."""
         state = self.random_state
@@ -105,11 +124,6 @@ class Estimator:
         """Refuse a parameter that cannot act."""
         if not condition:
             raise DotaddError(f"{name} is {getattr(self, name)!r}, and has to be {wanted}")
-
-    def _require_class_weight(self) -> None:
-        given = self.class_weight
-        sound = given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")
-        self._require(sound, "class_weight", 'None, "balanced" or a dict of label: weight')
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -165,9 +179,9 @@ class Estimator:
             raise ValueError(message)
 
 
-def positive(value: Any) -> bool:
-    """Whether this is a number above 0."""
-    return isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < np.inf
+def whole(value: Any, *, at_least: int | None = 1) -> bool:
+    """Whether this is a whole number, and large enough. True and False are no numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and (at_least is None or int(value) >= at_least)
 
 
 def _feature_names(X: Any) -> np.ndarray | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,16 @@ class Targets:
         return cost if chunk.weight is None else cost * chunk.weight
 
 
+def positive(value: Any) -> bool:
+    """Whether this is a number above 0 that float64 can hold."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return 0.0 < float(value) < np.inf
+    except OverflowError:
+        return False
+
+
 class Tally:
     """Counts the classes of the chunks that it sees, and refuses labels and weights that cannot be."""
 
@@ -54,6 +65,7 @@ class Tally:
         self.rows = 0
         self.classes: np.ndarray | None = None
         self.totals = np.empty(0)  # weight of each class
+        self.lightest = np.inf  # weight of an example that counts
 
     def note(self, chunk: Chunk) -> None:
         if chunk.y is None:
@@ -68,6 +80,8 @@ class Tally:
         if weight is not None and not (np.isfinite(weight) & (weight >= 0.0)).all():
             row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
             raise chunk.error(row, f"sample weight {weight[row]} is not a number >= 0")
+        if weight is not None:
+            self.lightest = float(np.min(weight, where=weight > 0.0, initial=self.lightest))
         self.rows += len(y)
         if len(y):
             self._count(*_unique(y), weight)
@@ -96,13 +110,31 @@ class Tally:
                 raise DataError(f"every example of class {label!s} has zero weight: two classes are needed")
         factors = np.ones(len(classes))
         if isinstance(class_weight, str):
-            factors = self.totals.sum() / (len(classes) * self.totals)
+            with np.errstate(over="ignore"):  # told below
+                factors = self.totals.sum() / (len(classes) * self.totals)
         elif class_weight is not None:
             unknown = set(class_weight) - set(classes.tolist())
             if unknown:
                 raise DotaddError(f"class_weight names labels that the data has not: {sorted(map(str, unknown))}")
+            for label, weight in class_weight.items():
+                if not positive(weight):
+                    shown = f"{weight:g}" if isinstance(weight, float) else repr(weight)
+                    message = f"class_weight gives class {label!s} the weight {shown}, which is no number above 0"
+                    raise DotaddError(f"{message}: all classes have to count")
             factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
-        return Targets(classes, C * factors)
+        return Targets(classes, self._costs(C, factors))
+
+    def _costs(self, C: float, factors: np.ndarray) -> np.ndarray:
+        """C times the weight of each class, if float64 can tell what the examples cost, alone and together."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            costs = C * factors
+            least, total = costs.min() * min(1.0, self.lightest), float(np.sum(costs * np.maximum(self.totals, 1.0)))
+        if not (least >= np.finfo(np.float64).tiny and total < np.inf):
+            side = "small" if total < np.inf else "large"
+            raise DotaddError(
+                f"C = {C:g} times weights of classes and examples is too {side} for a number: bring them closer to 1"
+            )
+        return costs
 
 
 def _unique(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

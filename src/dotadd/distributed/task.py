@@ -124,6 +124,7 @@ def joined(tallies: Sequence[Tally]) -> Tally:
     """The tally of the rows of all parts."""
     total = Tally()
     total.rows = sum(tally.rows for tally in tallies)
+    total.lightest = min((tally.lightest for tally in tallies), default=total.lightest)
     known = [tally.classes for tally in tallies if tally.classes is not None]
     if known:
         total.classes = np.unique(np.concatenate(known))

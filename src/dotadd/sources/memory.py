@@ -113,7 +113,10 @@ def _labels(y: Any) -> np.ndarray | None:
 def _weights(sample_weight: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, np.float64)
+    try:
+        weights = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError):
+        raise DataError("sample_weight has to be a number for each example") from None
     if weights.ndim != 1:
         raise DataError(f"sample_weight must be one-dimensional, and its shape is {weights.shape}")
     return weights
