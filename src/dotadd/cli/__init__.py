@@ -6,9 +6,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import TextIO, cast
 
 from cyclopts import App, CycloptsError
 
+from dotadd._util.forgiving import Closed, Forgiving, occupy_standard_streams
 from dotadd.cli.compare import compare
 from dotadd.cli.convert import convert
 from dotadd.cli.demo import demo
@@ -18,7 +20,6 @@ from dotadd.cli.predict import predict
 from dotadd.cli.scan import scan
 from dotadd.cli.screen import tell
 from dotadd.cli.signals import exit_code, raised
-from dotadd.cli.streams import steady
 from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
 from dotadd.cli.windows import windows
@@ -60,13 +61,19 @@ for place, command in enumerate(COMMANDS):
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 2 for anything wrong with the input, 130 after Ctrl-C, 143 after
-    SIGTERM, 129 after SIGHUP."""
-    with steady(), raised():
-        return _run(arguments)
+    SIGTERM, 129 after SIGHUP, 1 for a model that could not be saved where it should be."""
+    warnings.showwarning = _tell
+    streams = sys.stdout, sys.stderr
+    sys.stderr = cast(TextIO, Forgiving(sys.stderr))  # nobody may be reading what is said there
+    sys.stdout = cast(TextIO, Closed("standard output")) if sys.stdout is None else sys.stdout
+    try:
+        with raised():
+            return _run(arguments)
+    finally:
+        sys.stdout, sys.stderr = streams
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    warnings.showwarning = _tell
     try:
         code = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
@@ -101,4 +108,5 @@ def _complain(message: str, code: int = 2) -> int:
 
 def main() -> None:
     """The console script."""
+    occupy_standard_streams()
     sys.exit(run())

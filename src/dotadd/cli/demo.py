@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from cyclopts import Parameter
 
 from dotadd.cli.numbers import Seed, Whole
+from dotadd.cli.saving import save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,7 @@ def demo(
     """
     from dotadd.atomic import require_writable
 
+    saved = output
     if output is not None:
         require_writable(output)
     started = time.perf_counter()
@@ -82,10 +84,10 @@ def demo(
     helped = conclude(outcomes)
     if output is not None:
         best = max(outcomes, key=lambda outcome: outcome.auprc)
-        best.model.save(output)
-        sys.stdout.write(f"The best model ({best.name}, {best.rows:,} rows) is in {output}.\n")
+        saved = save(best.model, output)
+        sys.stdout.write(f"The best model ({best.name}, {best.rows:,} rows) is in {saved}.\n")
     sys.stdout.write(f"All of it took {time.perf_counter() - started:.0f} s.\n")
-    return 0 if helped else 1
+    return 0 if helped and saved == output else 1
 
 
 def train_all(sizes: tuple[int, ...], test_rows: int, seed: int, jobs: int | None) -> Iterator[Outcome]:

@@ -8,8 +8,9 @@ import signal
 import sys
 import time
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from dotadd._util.forgiving import Forgiving
 from dotadd.cli.screen import duration, number, tell
 from dotadd.interrupts import SIGNALS
 from dotadd.printable import printable
@@ -192,6 +193,15 @@ class Watch:
             if trend[0][1] > self.tol > 0 and trend[-1][1] > 0
         ]
         return min(1.0, max(0.0, min(shares, default=0.0)))
+
+
+def opened_log(path: str, mode: str) -> TextIO:
+    """The file for such lines. If it cannot be written to any more, that is told once, and training goes on."""
+
+    def failed(why: str) -> None:
+        tell(f"{path}: the log cannot be written: {why}; training goes on without it")
+
+    return cast(TextIO, Forgiving(open(path, mode, encoding="utf-8"), failed))
 
 
 def write_json_line(file: TextIO, record: dict[str, Any]) -> None:

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
 
+from dotadd._util.forgiving import Forgiving
 from dotadd.printable import as_written, printable
+
+
+@contextmanager
+def lenient_screen() -> Iterator[None]:
+    """While this lasts, what is shown on stdout is beside the point, and it is no error if it cannot be."""
+    stdout = sys.stdout
+    sys.stdout = cast(TextIO, Forgiving(stdout, lambda why: tell(f"the summary cannot be shown: {why}")))
+    try:
+        yield
+        sys.stdout.flush()
+    finally:
+        sys.stdout = stdout
 
 
 def tell(message: str) -> None:

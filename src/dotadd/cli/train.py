@@ -13,7 +13,8 @@ from dotadd.cli import kernel as machine
 from dotadd.cli.cluster import Cluster, partitions
 from dotadd.cli.kernel import KernelOptions
 from dotadd.cli.reading import Reading, tell_skipped, title_of
-from dotadd.cli.screen import tell
+from dotadd.cli.saving import ELSEWHERE, save
+from dotadd.cli.screen import lenient_screen, tell
 from dotadd.cli.solving import OUTPUT, STOPPING, Solving, results, trained
 from dotadd.cli.streaming import Streaming, streamed
 from dotadd.cli.virtual import VirtualExamples
@@ -104,7 +105,7 @@ def train(
         source = virtual.around(reading.open(list(data)))
     held_out = reading.open([test]) if test else None
 
-    from dotadd.cli.progress import Watch, write_json_line
+    from dotadd.cli.progress import Watch, opened_log, write_json_line
 
     svm: Any  # either kind of machine, each with its watch and its summary
     summed_up: Callable[..., dict[str, Any]]
@@ -116,7 +117,7 @@ def train(
         summed_up, shown = machine.summary, machine.show
     with ExitStack() as stack:
         client = stack.enter_context(cluster.client(solving.jobs))
-        file = stack.enter_context(open(log, "a" if streaming.resume else "w", encoding="utf-8")) if log else None
+        file = stack.enter_context(opened_log(log, "a" if streaming.resume else "w")) if log else None
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
         further: dict[str, Any] = {}
         if kernel.kernel is None:
@@ -133,22 +134,23 @@ def train(
         with watch, warnings.catch_warnings(), Interrupts() as interrupts:
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
             done = trained(svm, source, on_progress=watch, **further)
-            svm.model_.save(output)  # and no signal ends it before
+            saved = save(svm.model_, output)  # and no signal ends it before
             stopped = interrupts.obey() or not done
         tell_skipped(source)
+        stack.enter_context(lenient_screen())
         if file is not None:
-            write_json_line(file, {"summary": summed_up(svm, output)})
+            write_json_line(file, {"summary": summed_up(svm, saved)})
         if not quiet:
-            shown(svm, output)
+            shown(svm, saved)
         if stopped:
-            tell(f"interrupted; the model so far is saved in {output}")
+            tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
             from dotadd.cli.evaluate import measure, show_measures
 
             show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
         if kernel.kernel is None:
             streaming.finish(svm, output, client)
-    return watch.exit_code if stopped else 0
+    return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE
 
 
 def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
