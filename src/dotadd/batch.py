@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+LARGEST_VALUE = 1e16
+"""The largest number that a vector may hold, or a feature map be scaled by. w and sums of gradients may be float32,
+which ends at 3.4e38: of squares of values, 1e32, C n = 3 million can then be added up. Whole numbers are exact in
+float64 up to 9e15, so that what is refused could not be told apart anyway."""
+
+
 class Batch:
     """Raw examples of one kind. `kind` names it in messages and model files."""
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from dotadd.errors import DotaddError
+
+LONGEST = 10_000  # characters of an expression: the longest ones that were meant have some hundred
+SHOWN = 60  # of what is quoted in a complaint
 
 
 def call_repr(name: str, *positional: Any, **keywords: Any) -> str:
@@ -48,15 +52,20 @@ class Reader:
         line = " ".join(text.splitlines()) if isinstance(text, str) else ""
         if not line.strip():
             raise self.error_class(f"the expression of {self.subject} is empty: write for example {self.example}")
+        if len(line) > LONGEST:
+            raise self.error_class(f"{self.where}: an expression of {len(line)} characters; {LONGEST} are the most")
         self.start = len(line) - len(line.lstrip())
         try:
-            made = self.value(ast.parse(line.strip(), mode="eval").body)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)  # what is odd and no error is for those who write Python
+                tree = ast.parse(line.strip(), mode="eval")
+            made = self.value(tree.body)
         except self.error_class:
             raise
         except SyntaxError as error:
             # Without an offset the end is missing.
             column = self.start + error.offset if error.offset else len(line.rstrip()) + 1
-            raise self.at(column, f"this is not an expression ({error.msg}): {text!r}") from None
+            raise self.at(column, f"this is not an expression ({shortened(error.msg)}): {quoted(text)}") from None
         except (RecursionError, MemoryError):
             raise self.error_class(f"{self.where}: the expression is nested too deeply") from None
         except OverflowError:
@@ -64,7 +73,7 @@ class Reader:
         except ValueError as error:  # a null byte
             raise self.error_class(f"{self.where}: this is not an expression ({error})") from None
         if not isinstance(made, self.makes):
-            raise self.at(self.start + 1, f"{made!r} is not {self.whole}: write for example {self.example}")
+            raise self.at(self.start + 1, f"{quoted(made)} is not {self.whole}: write for example {self.example}")
         return made
 
     def at(self, column: int, message: str) -> DotaddError:
@@ -88,17 +97,19 @@ class Reader:
                 return self.combined(node, operator, self.value(left), self.value(right))
             case ast.Call(func=ast.Name(id=name)):
                 if name not in self.known:
-                    raise self.error(node, f"there is no {self.one} {name!r}; there are {', '.join(self.known)}")
+                    raise self.error(node, f"there is no {self.one} {quoted(name)}; there are {', '.join(self.known)}")
                 return self.called(node, name, self.known[name])
             case ast.Call(func=ast.Attribute(value=target, attr=name)) if self.methods:
                 made = self.value(target)
                 if not isinstance(made, self.makes) or name not in self.methods:
-                    raise self.error(node, f"there is no .{name}() here; a {self.one} has {self.methods_text}")
+                    raise self.error(
+                        node, f"there is no .{shortened(name)}() here; a {self.one} has {self.methods_text}"
+                    )
                 return self.called(node, f".{name}", getattr(made, name))
             case ast.Name(id=name) if name in self.known:
                 raise self.error(node, f"{name} needs brackets: {name}{inspect.signature(self.known[name])}")
             case ast.Name(id=name):
-                raise self.error(node, f"{name!r} is not known here; there are {', '.join(self.known)}")
+                raise self.error(node, f"{quoted(name)} is not known here; there are {', '.join(self.known)}")
         raise self.error(node, f"only {self.understood} are understood")
 
     def signed(self, node: ast.AST, sign: ast.unaryop, number: Any) -> int | float:
@@ -118,11 +129,22 @@ class Reader:
             signature.bind(*positional, **keywords)
         except TypeError as error:
             accepted = ", ".join(signature.parameters) or "no arguments"
-            raise self.error(node, f"{name}: {error}; it takes {accepted}") from None
+            raise self.error(node, f"{name}: {shortened(str(error))}; it takes {accepted}") from None
         try:
             return make(*positional, **keywords)
-        except self.error_class as error:
+        except DotaddError as error:
             raise self.error(node, f"{name}: {error}") from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # of a map of one's own
+            raise self.error(node, f"{name}: {shortened(' '.join(str(error).split()))}") from None
+
+
+def quoted(value: Any) -> str:
+    """What is shown of a value, or of a text that may be very long."""
+    return shortened(repr(value))
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def is_number(value: Any) -> bool:

@@ -8,6 +8,7 @@ builder says which T, and makes it when the number of symbols is known: `ngram(4
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from dotadd.automata.addition import add, scale
 from dotadd.automata.automaton import EPSILON, Automaton
 from dotadd.errors import AutomatonError
-from dotadd.expression import call_repr
+from dotadd.expression import call_repr, quoted
 
 MAX_LENGTH = 1000
 MAX_ARCS = 2**27
@@ -35,10 +36,12 @@ class Builder:
     def __mul__(self, number: float) -> Builder:
         if isinstance(number, bool) or not isinstance(number, int | float | np.number):
             return NotImplemented
-        if not math.isfinite(number):
-            raise AutomatonError(f"a transducer is multiplied with a finite number, and not with {number!r}")
-        inner, factor = (self.of, self.factor) if isinstance(self, Scaled) else (self, 1.0)
-        return inner if number * factor == 1.0 else Scaled(float(number * factor), inner)
+        if not abs(number) <= sys.float_info.max:
+            raise AutomatonError(f"a transducer is multiplied with a finite number, and not with {quoted(number)}")
+        inner, factor = (self.of, self.factor * number) if isinstance(self, Scaled) else (self, float(number))
+        if not math.isfinite(factor):
+            raise AutomatonError(f"a transducer is multiplied with a finite number, and not with {factor!r}")
+        return inner if factor == 1.0 else Scaled(float(factor), inner)
 
     __rmul__ = __mul__
 

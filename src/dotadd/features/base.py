@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dotadd import block as blocks
-from dotadd.batch import Batch, Images, Strings
+from dotadd.batch import LARGEST_VALUE, Batch, Images, Strings
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
+from dotadd.expression import call_repr, quoted
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
 from dotadd.features.origins import Origins
@@ -237,7 +237,7 @@ class FeatureMap(Part):
 
         if not isinstance(factor, int | float | np.number):
             return NotImplemented
-        return Scaled.of(self, float(factor))
+        return Scaled.of(self, factor)
 
     __rmul__ = __mul__
 
@@ -292,8 +292,17 @@ def sub_state(state: Mapping[str, np.ndarray], part: str) -> dict[str, np.ndarra
 def checked_int(name: str, value: Any, low: int, high: int) -> int:
     """value as an int, if it is a whole number between low and high."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise FeatureError(f"{name} has to be a whole number from {low} to {high}, and not {value!r}")
+        raise FeatureError(f"{name} has to be a whole number from {low} to {high}, and not {quoted(value)}")
     return int(value)
+
+
+def checked_factor(name: str, value: Any, largest: float = LARGEST_VALUE) -> float:
+    """value as a float, if it is a number up to `largest`, with which features and their squares stay numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not -largest <= value <= largest:
+        raise FeatureError(
+            f"{name} has to be a number that is finite and at most {largest:.3g}, and not {quoted(value)}"
+        )
+    return float(value)
 
 
 def checked_bits(bits: Any) -> int:

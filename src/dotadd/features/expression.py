@@ -72,12 +72,6 @@ class FeatureReader(Reader):
                 return self.called(node, name, self.transducers[name])
         return super().value(node)
 
-    def called(self, node: ast.Call, name: str, make: Callable[..., Any]) -> Any:
-        try:
-            return super().called(node, name, make)
-        except AutomatonError as error:
-            raise self.error(node, f"{name}: {error}") from None
-
     def combined(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
         maps = [isinstance(side, FeatureMap) for side in (left, right)]
         if any(isinstance(side, Builder) for side in (left, right)):

@@ -12,6 +12,7 @@ import numpy as np
 from dotadd._jit import kernel, plain
 from dotadd.batch import Batch
 from dotadd.block import Block
+from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits
 from dotadd.features.learning import Learner, PartsLearner, learned
 from dotadd.features.linear import Linear
@@ -26,6 +27,8 @@ class Hashed(FeatureMap):
     """
 
     def __init__(self, bits: int, phi: FeatureMap | None = None) -> None:
+        if not isinstance(phi, FeatureMap | None):
+            raise FeatureError(f"phi has to be a feature map, and not {phi!r}")
         self.bits, self.phi = checked_bits(bits), Linear() if phi is None else phi
         self.takes = self.phi.takes
 

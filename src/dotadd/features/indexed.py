@@ -32,7 +32,7 @@ class Indexed(FeatureMap):
     """
 
     def __init__(self, phi: FeatureMap, form: str = "hash_table", index: Form | None = None) -> None:
-        if form not in FORMS:
+        if not isinstance(form, str) or form not in FORMS:
             raise FeatureError(f"there is no form {form!r} of w; there are {', '.join(FORMS)}")
         self.phi, self.form, self.index = phi, form, index
         self.takes, self.distinct = phi.takes, phi.distinct

@@ -98,6 +98,22 @@ def too_wide(batch: Batch, n_features: int) -> BadRow | None:
     return BadRow(0, None, f"rows have {batch.n_features} features, and the model was made for {n_features}")
 
 
+def too_large(batch: Batch, largest: float, what: str) -> BadRow | None:
+    """The complaint about the first value of vectors that is beyond `largest`."""
+    source = vectors(batch)
+    if source.values is None or not len(source):
+        return None
+    first = int(source.start[0])
+    values = source.values[first : int(source.end[-1])]
+    if not len(values) or (values.max() <= largest and values.min() >= -largest):
+        return None
+    at = first + int(np.argmax((values > largest) | (values < -largest)))
+    row = int(np.searchsorted(source.end, at, side="right"))
+    column = None if source.indices is not None else at - int(source.start[row]) + 1
+    message = f"value {source.values[at]:.6g} is too large: {what} overflow beyond {largest:.3g}; scale the data"
+    return BadRow(row, column, message)
+
+
 @kernel
 def _copy_rows(start, end, indices, values, rows, base, scale, cursor, out_indices, out_values):
     for j in range(len(rows)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.batch import Batch
+from dotadd.batch import LARGEST_VALUE, Batch
 from dotadd.block import Block, squared_norms
 from dotadd.features.base import FeatureMap, squared_norms_of
 from dotadd.features.part import Part, Times
@@ -36,10 +36,11 @@ class Normalized(Wrapped):
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
         """Lengths are computed once: for a spectrum they cost more than all the rest. Often all are the same."""
         phi = self.phi.prepared(batch, threads)
-        lengths = np.sqrt(squared_norms_of(phi, batch, threads))
-        if len(lengths) and lengths[0] > 0.0 and (lengths == lengths[0]).all():
-            return Scaled.of(phi, 1.0 / float(lengths[0]))
-        return _Measured(phi, _inverse(lengths).astype(np.float32))
+        inverse = _inverse(np.sqrt(squared_norms_of(phi, batch, threads)))
+        if len(inverse) and 0.0 < inverse[0] <= LARGEST_VALUE and (inverse == inverse[0]).all():
+            return Scaled.of(phi, float(inverse[0]))
+        tiny = inverse.max(initial=0.0) > np.finfo(np.float32).max  # 1 / length of such rows is no float32
+        return _Measured(phi, inverse if tiny else inverse.astype(np.float32))
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         sums = np.zeros(len(rows))

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.batch import LARGEST_VALUE, Batch, DenseRows, SparseRows
 from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.expression import call_repr
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits, checked_dim, checked_int
+from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits, checked_dim, checked_factor, checked_int
 from dotadd.features.hashing import slot_of
-from dotadd.features.linear import row_lengths, too_wide, vectors
+from dotadd.features.linear import row_lengths, too_large, too_wide, vectors
 
 
 class Polynomial(FeatureMap):
@@ -39,9 +39,9 @@ class Polynomial(FeatureMap):
 
     def __init__(self, degree: int, *, coef0: float = 0.0, n_features: int | None = None) -> None:
         self.degree = checked_int("degree", degree, 2, 3)
-        if isinstance(coef0, bool) or not isinstance(coef0, int | float | np.number) or not 0 <= coef0 < math.inf:
+        self.coef0 = checked_factor("coef0", coef0, self.largest**2)
+        if self.coef0 < 0:
             raise FeatureError(f"coef0 has to be a number that is not negative, and not {coef0!r}")
-        self.coef0 = float(coef0)
         self.n_features = None if n_features is None else checked_int("n_features", n_features, 0, 2**62)
         self.bits: int | None = None
 
@@ -60,6 +60,11 @@ class Polynomial(FeatureMap):
             raise FeatureError(f"{self!r} does not know the number of columns yet: resolve it with the data's shape")
         return checked_dim(self, self._monomials(self.n_features))
 
+    @property
+    def largest(self) -> float:
+        """The largest coordinate: products of more than two may not be larger than those of two."""
+        return LARGEST_VALUE ** (2 / self.degree)
+
     def resolve(self, shape: Shape) -> Polynomial:
         if self.bits is not None or self.n_features is not None:
             return self
@@ -69,7 +74,8 @@ class Polynomial(FeatureMap):
         return resolved
 
     def check(self, batch: Batch) -> BadRow | None:
-        return None if self.bits is not None or self.n_features is None else too_wide(batch, self.n_features)
+        wide = None if self.bits is not None or self.n_features is None else too_wide(batch, self.n_features)
+        return wide or too_large(batch, self.largest, f"the products of {self.degree} such values")
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         lengths = row_lengths(batch)

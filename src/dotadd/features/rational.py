@@ -23,8 +23,8 @@ from dotadd.automata.builders import Builder, GappyNGram, NGram, Scaled, Sum
 from dotadd.batch import Batch, Strings
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
-from dotadd.features.base import BadRow, FeatureMap, checked_bits
+from dotadd.expression import call_repr, quoted
+from dotadd.features.base import BadRow, FeatureMap, checked_bits, checked_factor
 from dotadd.features.gappy_strings import dense_order, gappy_counts
 from dotadd.features.hashing import slot_of
 from dotadd.features.kept_rows import Keeping, KeptRows, PlacedRows
@@ -80,6 +80,10 @@ class Rational(FeatureMap):
         if digest is not None and (isinstance(transducer, Builder) or not isinstance(digest, str)):
             raise FeatureError(f"a digest is the text that tells transducers of one's own apart, and not {digest!r}")
         self.digest = digest
+        if isinstance(transducer, str) and "\0" in transducer:
+            raise FeatureError(f"{quoted(transducer)} is no name of a file")
+        if isinstance(transducer, Builder):
+            _check_factors(transducer)
         self._counters = _counters(transducer) if isinstance(transducer, Builder) else None
         self._symbols: np.ndarray | None = None  # what a mismatch writes
         self._ready: Transducer | None = None
@@ -284,6 +288,17 @@ class Rational(FeatureMap):
         if self.bits is None and self._symbols is None:
             names.text[:] = [letters_of(number) or b"" for number in slots.tolist()]
         return names
+
+
+def _check_factors(builder: Builder) -> None:
+    """Refuse factors with which features, or their squares, would overflow."""
+    match builder:
+        case Sum(terms=terms):
+            for term in terms:
+                _check_factors(term)
+        case Scaled(factor=factor, of=inside):
+            checked_factor("the factor of a transducer", factor)
+            _check_factors(inside)
 
 
 def _counters(builder: Builder, factor: float = 1.0) -> np.ndarray | None:

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dotadd.batch import Batch
 from dotadd.block import Block
-from dotadd.errors import FeatureError
-from dotadd.features.base import FeatureMap
+from dotadd.features.base import FeatureMap, checked_factor
 from dotadd.features.origins import Origins
 from dotadd.features.part import Part, Times
 from dotadd.features.wrapped import Wrapped
@@ -25,13 +22,12 @@ class Scaled(Wrapped):
 
     def __init__(self, factor: float, phi: FeatureMap) -> None:
         super().__init__(phi)
-        if not math.isfinite(factor):
-            raise FeatureError(f"a map can be scaled by a finite number, and not by {factor!r}")
-        self.factor = float(factor)
+        self.factor = checked_factor("the factor of a map", factor)
 
     @classmethod
     def of(cls, phi: FeatureMap, factor: float) -> FeatureMap:
         """`factor * phi`, where a factor before a factor is one factor, and 1 is none."""
+        factor = checked_factor("the factor of a map", factor)
         if isinstance(phi, Scaled):
             factor, phi = factor * phi.factor, phi.phi
         return phi if factor == 1.0 else cls(factor, phi)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd.errors import FeatureError
+from dotadd.expression import quoted
+
+FURTHEST = 2**62  # position
 
 Span = tuple[int | None, int | None]
 
@@ -15,7 +18,9 @@ def as_span(span: Span | None) -> Span | None:
         return None
     good = isinstance(span, tuple | list) and len(span) == 2
     if not good or not all(x is None or (isinstance(x, int) and not isinstance(x, bool)) for x in span):
-        raise FeatureError(f"span has to be (first, stop), two whole numbers or None, and not {span!r}")
+        raise FeatureError(f"span has to be (first, stop), two whole numbers or None, and not {quoted(span)}")
+    if any(x is not None and abs(x) > FURTHEST for x in span):
+        raise FeatureError(f"span={quoted(span)} lies beyond all strings: positions go up to 2**62")
     first, stop = span
     same_side = first is not None and stop is not None and (first < 0) == (stop < 0)
     if (same_side and first >= stop) or stop == 0:  # type: ignore[operator]

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dotadd.batch import Batch
+from dotadd.batch import LARGEST_VALUE, Batch
 from dotadd.block import Block
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
+from dotadd.expression import call_repr, quoted
 from dotadd.features.alphabet import Alphabet
 from dotadd.features.base import FeatureMap, Shape, checked_bits, checked_dim, checked_int
 from dotadd.features.kmers import KmerMap, Layout, explicit_layout, shared_hash_layout, single_layout
@@ -28,6 +28,7 @@ from dotadd.features.patterns import Patterns, pattern_bound, pattern_fill
 from dotadd.features.span import Span, as_span
 
 MAX_ORDER = 1000
+LARGEST_BETA = LARGEST_VALUE**2  # features have its square root
 
 Weights = Sequence[float] | str | None
 
@@ -38,11 +39,11 @@ def checked_weights(weights: Weights, orders: int) -> tuple[float, ...] | str | 
         return weights
     try:
         betas = tuple(float(beta) for beta in weights) if not isinstance(weights, str) else ()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         betas = ()
-    if len(betas) != orders or not all(0 <= beta < math.inf for beta in betas) or not any(betas):
-        wanted = f'{orders} numbers that are not negative (one an order, not all 0), "uniform" or None'
-        raise FeatureError(f"weights has to be {wanted}, and not {weights!r}")
+    if len(betas) != orders or not all(0 <= beta <= LARGEST_BETA for beta in betas) or not any(betas):
+        wanted = f'{orders} numbers from 0 to {LARGEST_BETA:.3g} (one an order, not all 0), "uniform" or None'
+        raise FeatureError(f"weights has to be {wanted}, and not {quoted(weights)}")
     return betas
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import SparseRows
+from dotadd.batch import LARGEST_VALUE, SparseRows
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.numbers import NOT_A_NUMBER, ODD, number
+from dotadd.sources.sound import TOO_LARGE
 from dotadd.sources.text import Piece, pieces
 
 INT32_LIMIT = 2**31 - 1
@@ -27,7 +28,7 @@ INDEX_LIMIT = 10**18  # indices of up to 18 digits are read
 AT, LINE, ROW, NONZERO, TOKEN, INDEX, LARGEST, ONES, IN_ROW = range(9)
 
 # Why the kernel stopped.
-DONE, ODD_LABEL, ODD_VALUE, WIDE, BAD_LABEL, BAD_INDEX, BAD_VALUE, NOT_FINITE, FALLING, LOW, QID = range(11)
+DONE, ODD_LABEL, ODD_VALUE, WIDE, BAD_LABEL, BAD_INDEX, BAD_VALUE, NOT_FINITE, FALLING, LOW, QID, LARGE = range(12)
 
 COMPLAINTS = {
     BAD_LABEL: "label {token!r} is not a number",
@@ -37,6 +38,7 @@ COMPLAINTS = {
     FALLING: "index in {token!r} is not above the index before it; indices must increase within a line",
     WIDE: "index in {token!r} is too large (the limit is 10^18)",
     LOW: "index 0 in {token!r}: indices start at 1; if yours start at 0, say so with zero_based=True (--zero-based)",
+    LARGE: TOO_LARGE.format(value="{token!r}"),
     QID: "{token!r} belongs to ranking data, which cannot be used; remove the qid fields",
 }
 
@@ -71,10 +73,9 @@ class LibsvmFile(FileSource):
         values: np.ndarray = np.empty(colons, self.dtype)
         labels, lines = np.empty(newlines), np.empty(newlines, np.int64)
         base = 0 if self.zero_based else 1
-        largest_value = float(np.finfo(self.dtype).max)
         while True:
             limit = INT32_LIMIT if indices.dtype == np.int32 else INDEX_LIMIT
-            code = _parse_lines(letters, state, base, limit, largest_value, offsets, indices, values, labels, lines)
+            code = _parse_lines(letters, state, base, limit, LARGEST_VALUE, offsets, indices, values, labels, lines)
             if code == DONE:
                 break
             if code == WIDE and limit == INT32_LIMIT:
@@ -95,10 +96,12 @@ class LibsvmFile(FileSource):
 def _round(piece: Piece, state: np.ndarray, code: int, out: np.ndarray) -> int:
     """Let Python read the number the kernel stopped at, so that the kernel goes on behind it."""
     value = float(piece.buffer[state[TOKEN] : state[AT]])
-    if not abs(value) <= np.finfo(out.dtype).max:
+    if not abs(value) <= float(np.finfo(out.dtype).max):
         return BAD_LABEL if code == ODD_LABEL else NOT_FINITE
     if code == ODD_LABEL:
         out[state[ROW]] = value
+    elif abs(value) > LARGEST_VALUE:
+        return LARGE
     else:
         out[state[NONZERO]] = value
         state[ONES] &= value == 1
@@ -219,12 +222,9 @@ def _parse_lines(text, state, base, limit, largest_value, offsets, indices, valu
                 token = first
                 code = NOT_FINITE if _names_no_number(text, first) else BAD_VALUE
                 break
-            if abs(value) > largest_value:
-                token, code = first, NOT_FINITE
-                break
             indices[k] = index
             last = index
-            if what == ODD:
+            if what == ODD or abs(value) > largest_value:
                 token, code = first, ODD_VALUE
                 break
             values[k] = value

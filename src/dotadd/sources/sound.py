@@ -1,17 +1,22 @@
-"""Soundness of batches: values are finite, and indices lie inside the space, before any compiled code sees them."""
+"""Soundness of batches: values are finite and not too large to be squared and summed up, and indices lie inside the
+space, before any compiled code sees them."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.batch import Batch, DenseRows, SparseRows, Strings
+from dotadd.batch import LARGEST_VALUE, Batch, DenseRows, SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 
-PIECE = 1 << 18  # so many values are looked at together, so that the masks stay in the cache
+PIECE = 1 << 18  # so many values are looked at together, so that they are in the cache when they are looked at again
+SHORTEST = {"f": 2, "i": 8, "u": 8}  # bytes of a number of this kind that may not be usable
+TOO_LARGE = f"value {{value}} is too large: beyond {LARGEST_VALUE:.3g}, sums of squares overflow; scale the data"
 
 
 def sound_rows(source: Source, chunk: Chunk) -> Chunk:
@@ -37,13 +42,13 @@ def _complaints(batch: Batch, names: list[str] | None) -> list[tuple[int, int | 
     if isinstance(batch, DenseRows):
         return _dense_complaints(batch, names)
     if isinstance(batch, SparseRows):
-        return _sparse_complaints(batch)
+        return __sparse_complaints(batch)
     return []
 
 
 def _dense_complaints(batch: DenseRows, names: list[str] | None) -> list[tuple[int, int | None, str]]:
     values = batch.values.reshape(len(batch), -1) if len(batch) else batch.values
-    places = not_finite(values.reshape(-1))
+    places = unusable(values.reshape(-1))
     if not len(places):
         return []
     rows, columns = np.divmod(places, values.shape[1])
@@ -51,43 +56,51 @@ def _dense_complaints(batch: DenseRows, names: list[str] | None) -> list[tuple[i
     for at in np.unique(rows, return_index=True)[1]:
         row, column = int(rows[at]), int(columns[at])
         where = f"column {names[column]!r}: " if names is not None else ""
-        found.append((row, column + 1, where + _finite_message(values[row, column])))
+        found.append((row, column + 1, where + _complaint(values[row, column])))
     return found
 
 
-def _sparse_complaints(batch: SparseRows) -> list[tuple[int, int | None, str]]:
+def __sparse_complaints(batch: SparseRows) -> list[tuple[int, int | None, str]]:
     first, stop = int(batch.offsets[0]), int(batch.offsets[-1])
     found: dict[int, tuple[int, int | None, str]] = {}
 
-    def note(places: np.ndarray, message: str, what: np.ndarray) -> None:
+    def note(places: np.ndarray, message: Callable[[Any], str], what: np.ndarray) -> None:
         for place in places:
             row = int(np.searchsorted(batch.offsets, first + place, side="right")) - 1
-            found.setdefault(row, (row, None, message.format(what[first + place])))
+            found.setdefault(row, (row, None, message(what[first + place])))
 
     indices = batch.indices[first:stop]
     if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= batch.n_features):
         outside = np.flatnonzero((indices < 0) | (indices >= batch.n_features))
-        note(outside, f"index {{}} is outside the {batch.n_features} features", batch.indices)
+        note(outside, lambda index: f"index {index} is outside the {batch.n_features} features", batch.indices)
     if batch.values is not None:
-        note(not_finite(batch.values[first:stop]), "value {} is not finite", batch.values)
+        note(unusable(batch.values[first:stop]), _sparse_complaint, batch.values)
     return sorted(found.values(), key=lambda complaint: complaint[0])
 
 
-def _finite_message(value: float) -> str:
+def _complaint(value: float) -> str:
+    """What is wrong with a number that cannot be used."""
     if np.isnan(value):
         return "the value is missing or NaN; fill or drop it"
-    return f"value {value} is not finite; infinity cannot be used"
+    if np.isinf(value):
+        return f"value {value} is not finite; infinity cannot be used"
+    return TOO_LARGE.format(value=f"{value:.6g}")
 
 
-def not_finite(values: np.ndarray) -> np.ndarray:
-    """The places of NaN and infinity in a flat array."""
-    if values.dtype.kind != "f":
+def _sparse_complaint(value: float) -> str:
+    return _complaint(value) if np.isfinite(value) else f"value {value} is not finite"
+
+
+def unusable(values: np.ndarray) -> np.ndarray:
+    """The places of NaN, infinity and what is too large in a flat array."""
+    if values.dtype.kind not in "iuf" or values.itemsize < SHORTEST[values.dtype.kind]:
         return np.empty(0, np.int64)
     found = []
     for first in range(0, len(values), PIECE):
-        finite = np.isfinite(values[first : first + PIECE])
-        if not finite.all():
-            found.append(first + np.flatnonzero(~finite))
+        piece = values[first : first + PIECE]
+        # with NaN among them, the largest is NaN
+        if not (piece.max() <= LARGEST_VALUE and piece.min() >= -LARGEST_VALUE):
+            found.append(first + np.flatnonzero(~((piece <= LARGEST_VALUE) & (piece >= -LARGEST_VALUE))))
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
