@@ -6,10 +6,11 @@ import pytest
 
 import dotadd
 from dotadd import LinearSVM
+from dotadd.automata import Automaton
 from dotadd.batch import DenseRows, Images, Strings
 from dotadd.errors import DataError, DotaddError
 from dotadd.expand import Expansion
-from dotadd.features import Linear, NGrams, Spectrum, WeightedDegree
+from dotadd.features import Linear, NGrams, Rational, Spectrum, WeightedDegree
 from dotadd.features.base import Shape
 from dotadd.features.on_demand import OnDemand
 from dotadd.sources.base import TooLargeError
@@ -113,6 +114,21 @@ def test_every_map_sees_virtual_examples_as_it_sees_others(kind, phi):
     picked = [naive.matrix(block, inner.dim)[at] for block, at, _ in ours.blocks(rows)]
     expected = [naive.matrix(block, inner.dim)[at] for block, at, _ in theirs.blocks(rows)]
     np.testing.assert_allclose(np.concatenate(picked), np.concatenate(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("around", [lambda phi: phi, lambda phi: phi.normalized().hashed(8), lambda phi: phi + phi])
+def test_a_change_may_have_more_features_than_its_original(around):
+    arcs = [(0, 0, ord("A"), ord(out), 1.0) for out in "ACGT"] + [(0, 0, ord(letter), 0, 1.0) for letter in "CGT"]
+    phi = around(Rational(Automaton.from_arcs(arcs, [0]), bits=10))
+    originals = Originals(Strings.from_list(["TTTTT", "GGGGG", "ACGTT"]), Changes(parse("reverse_complement()")))
+    batch = VirtualBatch.all_of(originals)
+    for dtype in (np.float32, np.float64):
+        ours, theirs = Expansion(OnDemand(phi), batch, dtype=dtype), Expansion(phi, batch.own(), dtype=dtype)
+        for block, _, _ in ours.blocks():
+            assert int(block.end[-1]) <= len(block.indices)
+        np.testing.assert_allclose(ours.squared_norms(), theirs.squared_norms(), rtol=1e-6)
+        w = np.random.default_rng(0).normal(size=phi.dim).astype(dtype)
+        np.testing.assert_allclose(ours.dot([w])[0], theirs.dot([w])[0], rtol=1e-4, atol=1e-5)
 
 
 def shapes(n=40, seed=0):

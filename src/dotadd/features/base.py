@@ -152,8 +152,9 @@ class FeatureMap(Part):
         """A block over all rows of the batch that copies nothing, where the batch holds phi(z) as it is."""
         return None
 
-    def view_rows(self, batch: Batch, rows: np.ndarray) -> Block | None:
-        """A block of these rows that is to be had without `fill`, where they come to lie in memory as phi(z) anyway."""
+    def view_rows(self, batch: Batch, rows: np.ndarray, dtype: type) -> Block | None:
+        """A block of these rows with memory of its own, where they come to lie in memory as phi(z) anyway, or where
+        only the rows, once they are made, tell how much they take. Values that are written have this type."""
         return None
 
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:

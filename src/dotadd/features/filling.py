@@ -85,7 +85,7 @@ class Filling:
 
     def _filled(self, rows: np.ndarray, block: Block | None) -> Block:
         """These rows in a block; where rows have all the same bound, in the memory of an earlier one."""
-        if (view := self.phi.view_rows(self.batch, rows)) is not None:
+        if (view := self.phi.view_rows(self.batch, rows, self.dtype)) is not None:
             return view
         if not isinstance(self._bound, int | np.integer):
             block = self._scratch(self._bound[rows])

@@ -14,7 +14,7 @@ from dotadd.features.linear import Linear
 from dotadd.features.origins import Origins
 from dotadd.features.part import Part
 from dotadd.features.wrapped import Wrapped
-from dotadd.transforms.batch import VirtualBatch
+from dotadd.transforms.batch import Originals, VirtualBatch
 
 
 class OnDemand(Wrapped):
@@ -27,6 +27,7 @@ class OnDemand(Wrapped):
         super().__init__(phi)
         self.takes = (VirtualBatch, *phi.takes)
         self.views = isinstance(phi, Linear)  # rows of numbers, once made, are phi of themselves
+        self._bound: tuple[Originals, np.ndarray] | None = None  # of the originals that this is prepared for
 
     def around(self, phi: FeatureMap) -> OnDemand:
         return OnDemand(phi)
@@ -66,16 +67,29 @@ class OnDemand(Wrapped):
         return BadRow(int(first[0]), bad.column, bad.message)
 
     def bound(self, batch: Batch) -> int | np.ndarray:
+        """Of virtual examples that of their originals, to cut blocks by; `view_rows` asks the rows themselves."""
         if not isinstance(batch, VirtualBatch):
             return self.phi.bound(batch)
+        if self._bound is not None and self._bound[0] is batch.originals:
+            return self._bound[1][batch.rows]
         bound = self.phi.bound(batch.typical())
         return bound if isinstance(bound, int | np.integer) else bound[batch.rows]
 
     def view(self, batch: Batch) -> Block | None:
         return None if isinstance(batch, VirtualBatch) else self.phi.view(batch)
 
-    def view_rows(self, batch: Batch, rows: np.ndarray) -> Block | None:
-        return self.phi.view(batch.made(rows)) if isinstance(batch, VirtualBatch) and self.views else None
+    def view_rows(self, batch: Batch, rows: np.ndarray, dtype: type) -> Block | None:
+        if not isinstance(batch, VirtualBatch):
+            return None
+        if self.views:
+            return self.phi.view(batch.made(rows))
+        if isinstance(self.phi.bound(batch.typical().slice(0, 1)), int | np.integer):
+            return None
+        made = batch.made(rows)  # a change may have more features than its original
+        phi = self.phi.prepared(made)
+        block = Block.scratch(np.asarray(phi.bound(made)), self.dim, distinct=self.distinct, dtype=dtype)
+        phi.fill(made, np.arange(len(made)), block)
+        return block
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         if isinstance(batch, VirtualBatch):
@@ -92,7 +106,14 @@ class OnDemand(Wrapped):
         return [(first, _Made(tile)) for first, tile in self.phi.tiles(slots)]
 
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
-        return self if isinstance(batch, VirtualBatch) else self.around(self.phi.prepared(batch, threads))
+        if not isinstance(batch, VirtualBatch):
+            return self.around(self.phi.prepared(batch, threads))
+        bound = self.phi.bound(batch.typical())
+        if isinstance(bound, int | np.integer):
+            return self
+        twin = self.around(self.phi)
+        twin._bound = (batch.originals, bound)
+        return twin
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         if isinstance(batch, VirtualBatch):
