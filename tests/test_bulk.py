@@ -7,7 +7,10 @@ from dotadd import expand
 from dotadd.batch import Strings
 from dotadd.block import Block
 from dotadd.expand import Expansion
-from dotadd.features import NGrams, Shape, Spectrum, WeightedDegree, WeightedSpectrum
+from dotadd.features import NGrams, Shape, Spectrum, WeightedDegree, WeightedSpectrum, position_tables
+from dotadd.features.on_demand import OnDemand
+from dotadd.transforms.batch import Changes, Originals, VirtualBatch
+from dotadd.transforms.expression import parse
 
 DNA = b"ACGT"
 
@@ -131,3 +134,34 @@ def test_an_error_while_filling_ahead_arrives():
     batch = same_length()
     with pytest.raises(ValueError, match="no"):
         list(Expansion(Broken(3).resolve(Shape.of(batch)), batch, threads=2).blocks(ahead=True))
+
+
+@pytest.mark.parametrize(
+    "phi",
+    [
+        WeightedDegree(4),
+        WeightedDegree(9).hashed(5).normalized(),
+        0.5 * WeightedDegree(4).normalized() + Spectrum(2),
+        OnDemand(2.0 * WeightedDegree(4)),
+    ],
+    ids=repr,
+)
+def test_strings_are_transposed_and_made_once_for_all_classes(phi, monkeypatch):
+    batch = same_length()
+    if isinstance(phi, OnDemand):
+        batch = VirtualBatch.all_of(Originals(batch, Changes(parse("reverse_complement()"))))
+    phi, rng = phi.resolve(Shape.of(batch)), np.random.default_rng(3)
+    ws = [rng.normal(size=phi.dim) for _ in range(5)]
+    examples, calls = Expansion(phi, batch), []
+    transpose, made = position_tables.transposed, VirtualBatch.made
+    monkeypatch.setattr(position_tables, "transposed", lambda *some: calls.append("transposed") or transpose(*some))
+    monkeypatch.setattr(VirtualBatch, "made", lambda *some: calls.append("made") or made(*some))
+    one_by_one = [examples.dot([w])[0] for w in ws]
+    each, found = calls[: len(calls) // 5], examples.dot(ws)
+    assert calls[5 * len(each) :] == each
+    assert "transposed" in each
+    np.testing.assert_array_equal(found, one_by_one)
+    for one in (phi, phi.prepared(batch)):
+        outs = [np.zeros(len(batch)) for _ in ws]
+        one.dots(batch, np.arange(len(batch)), ws, outs)
+        np.testing.assert_allclose(outs, one_by_one, rtol=1e-6, atol=1e-9)

@@ -96,8 +96,7 @@ class Expansion:
             first, stop = piece
             some = np.arange(first, stop, dtype=np.int64) if rows is None else rows[first:stop]
             if self.phi.bulk:
-                for w, output in zip(ws, outputs, strict=True):
-                    self.phi.dot(self.batch, some, w, output[first:stop])
+                self.phi.dots(self.batch, some, ws, [output[first:stop] for output in outputs])
                 return
             for block, at, seen in self._filling.blocks(some):  # expanded once for all w
                 for w, output in zip(ws, outputs, strict=True):

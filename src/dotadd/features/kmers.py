@@ -16,6 +16,7 @@ slots over which it spreads as evenly as before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -122,34 +123,55 @@ class KmerMap(FeatureMap):
         if not self.bulk:
             super().dot(batch, rows, w, out)
         elif layout.stride > 0:
-            self._positions(batch, rows, 0, w, out, adding=False)
+            self._positions(batch, rows, 0, [w], [out], adding=False)
         else:
             shared_tables.dot(
                 plain(batch.letters), *self.places(batch, rows), self.codes(), self.alphabet.size, layout.values,
                 layout.offsets, w, out,
             )  # fmt: skip
 
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        assert isinstance(batch, Strings)
+        if self.bulk and self.layout().stride > 0:
+            self._positions(batch, rows, 0, ws, outs, adding=False)
+        else:
+            super().dots(batch, rows, ws, outs)
+
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         assert isinstance(batch, Strings)
         if self.bulk and self.layout().stride > 0:
-            self._positions(batch, rows, 0, w, coefficients, adding=True)
+            self._positions(batch, rows, 0, [w], [coefficients], adding=True)
         else:
             super().add(batch, rows, coefficients, w)
 
     def _positions(
-        self, batch: Strings, rows: np.ndarray, first: int, w: np.ndarray, numbers: np.ndarray, *, adding: bool
+        self,
+        batch: Strings,
+        rows: np.ndarray,
+        first: int,
+        ws: Sequence[np.ndarray],
+        numbers: Sequence[np.ndarray],
+        *,
+        adding: bool,
     ) -> None:
-        """DOT or ADD of the k-mers at the positions from `first` on whose tables w holds."""
+        """DOT or ADD of the k-mers at the positions from `first` on whose tables each w holds, strings transposed once
+        for all of them."""
         layout = self.layout()
         starts, ends = self.places(batch, rows)
         longest = max(1, int((ends - starts).max(initial=0)))
         step = max(1, TRANSPOSED // longest)
+        last = first + len(ws[0]) // layout.stride if len(ws) else first  # positions at which k-mers begin
+        reach = last + len(layout.values) - 2  # letters that they reach
         for at in range(0, len(rows), step):
-            position_tables.dot_or_add(
-                plain(batch.letters), starts[at : at + step], ends[at : at + step], self.codes(), self.alphabet.size,
-                layout.values, layout.explicit, layout.offsets, layout.stride,
-                layout.bits, layout.group, layout.group_bits, first, w, numbers[at : at + step], adding,
-            )  # fmt: skip
+            some = slice(at, at + step)
+            text = position_tables.transposed(
+                plain(batch.letters), starts[some], ends[some], self.codes(), first, reach
+            )
+            for w, sums in zip(ws, numbers, strict=True):
+                position_tables.dot_or_add(
+                    text, self.alphabet.size, layout.values, layout.explicit, layout.offsets, layout.stride,
+                    layout.bits, layout.group, layout.group_bits, first, w, sums[some], adding,
+                )  # fmt: skip
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         assert isinstance(batch, Strings)
@@ -204,12 +226,15 @@ class _Positions(Part):
         return self._dim
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         assert isinstance(batch, Strings)
-        self.phi._positions(batch, rows, self.first, w, out, adding=False)
+        self.phi._positions(batch, rows, self.first, ws, outs, adding=False)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         assert isinstance(batch, Strings)
-        self.phi._positions(batch, rows, self.first, w, coefficients, adding=True)
+        self.phi._positions(batch, rows, self.first, [w], [coefficients], adding=True)
 
 
 @lru_cache

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -125,7 +125,10 @@ class LBP(FeatureMap):
         binary_patterns.write(words, self.pixels, block.base, block.scale, *out)
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        _Pixels(self, 0, self.dim).dot(batch, rows, w, out)
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        _Pixels(self, 0, self.dim).dots(batch, rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         _Pixels(self, 0, self.dim).add(batch, rows, coefficients, w)
@@ -173,8 +176,12 @@ class _Pixels(Part):
         return self._dim
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         for some, words in self._strips(batch, rows):
-            binary_patterns.dot(words, w, out[some])
+            for w, out in zip(ws, outs, strict=True):
+                binary_patterns.dot(words, w, out[some])
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         for some, words in self._strips(batch, rows):

@@ -5,6 +5,8 @@ k'(z, z') = k(z, z') / sqrt(k(z, z) k(z', z'))
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dotadd._jit import kernel
@@ -43,9 +45,13 @@ class Normalized(Wrapped):
         return _Measured(phi, inverse if tiny else inverse.astype(np.float32))
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        sums = np.zeros(len(rows))
-        self.phi.dot(batch, rows, w, sums)
-        out += sums * _inverse(np.sqrt(self.phi.squared_norms(batch, rows)))
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        sums, factor = [np.zeros(len(rows)) for _ in ws], _inverse(np.sqrt(self.phi.squared_norms(batch, rows)))
+        self.phi.dots(batch, rows, ws, sums)
+        for out, some in zip(outs, sums, strict=True):
+            out += some * factor
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         factor = _inverse(np.sqrt(self.phi.squared_norms(batch, rows)))
@@ -68,7 +74,10 @@ class _Measured(Normalized):
         _shrink(first, block.end, self.inverse[rows].astype(np.float64), block.values)
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        Times(self.phi, self.inverse).dot(batch, rows, w, out)
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        Times(self.phi, self.inverse).dots(batch, rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         Times(self.phi, self.inverse).add(batch, rows, coefficients, w)

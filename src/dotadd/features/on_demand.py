@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -97,7 +97,10 @@ class OnDemand(Wrapped):
         self.phi.fill(batch, rows, block)
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        _Made(self.phi).dot(batch, rows, w, out)
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        _Made(self.phi).dots(batch, rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         _Made(self.phi).add(batch, rows, coefficients, w)
@@ -149,11 +152,15 @@ class _Made(Part):
         return self.part.dim
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         if not isinstance(batch, VirtualBatch):
-            self.part.dot(batch, rows, w, out)
+            self.part.dots(batch, rows, ws, outs)
             return
         for first, made in batch.pieces(rows):
-            self.part.dot(made, np.arange(len(made)), w, out[first : first + len(made)])
+            mine = slice(first, first + len(made))
+            self.part.dots(made, np.arange(len(made)), ws, [out[mine] for out in outs])
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         if not isinstance(batch, VirtualBatch):

@@ -7,6 +7,8 @@ brings its own `dot` and `add`, and `bulk` says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dotadd.batch import Batch
@@ -30,6 +32,11 @@ class Part:
         """out[j] += <w, phi(batch[rows[j]])>."""
         raise NotImplementedError
 
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        """`dot` with each of several w. What is done to the examples first, a map may do once for all of them."""
+        for w, out in zip(ws, outs, strict=True):
+            self.dot(batch, rows, w, out)
+
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         """w += sum_j coefficients[j] * phi(batch[rows[j]])."""
         raise NotImplementedError
@@ -46,9 +53,13 @@ class Times(Part):
         return self.part.dim
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        sums = np.zeros(len(rows))
-        self.part.dot(batch, rows, w, sums)
-        out += sums * self._of(rows)
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        sums, factor = [np.zeros(len(rows)) for _ in ws], self._of(rows)
+        self.part.dots(batch, rows, ws, sums)
+        for out, some in zip(outs, sums, strict=True):
+            out += some * factor
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         self.part.add(batch, rows, coefficients * self._of(rows), w)

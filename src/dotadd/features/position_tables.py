@@ -23,31 +23,33 @@ FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
 
 
 @kernel
+def transposed(letters, starts, ends, codes, first, reach):
+    """The letters `first` to `reach` of all strings, as far as the longest has any, in the order of `_transpose`."""
+    longest = np.int64(0)
+    for j in range(len(starts)):
+        longest = max(longest, ends[j] - starts[j])
+    text = np.empty((max(min(longest, reach) - first, 0), len(starts)), np.uint16)
+    _transpose(letters, starts, ends, codes, first, text)
+    return text
+
+
+@kernel
 def dot_or_add(
-    letters, starts, ends, codes, size, values, explicit, offsets, stride, bits, group, group_bits,
-    first, w, numbers, adding,
+    text, size, values, explicit, offsets, stride, bits, group, group_bits, first, w, numbers, adding
 ):  # fmt: skip
     """DOT, numbers[j] += <w, phi(string j)>; or if `adding` ADD, w += sum_j numbers[j] phi(string j).
 
-    w holds the tables of the positions from `first` on, as many as its length tells. String j is
-    letters[starts[j]:ends[j]].
+    w holds the tables of the positions from `first` on, as many as its length tells. String j is column j of the text,
+    which begins at the first of these positions.
     """
     degree = len(values) - 1
-    n = len(starts)
     last = first + len(w) // stride  # positions at which k-mers begin
-    longest = np.int64(0)
-    for j in range(n):
-        longest = max(longest, ends[j] - starts[j])
-    reach = min(longest, last + degree - 1)  # letters that they reach
-    if reach <= first:
-        return
+    n, reach = text.shape[1], first + text.shape[0]
     folded, fold_size = 0, 1
     if not adding:
         while folded < explicit and fold_size * size <= min(FOLD, n):
             folded, fold_size = folded + 1, fold_size * size
     fold, spare = np.zeros(fold_size, np.float64), np.zeros(fold_size, np.float64)
-    text = np.empty((reach - first, n), np.uint16)
-    _transpose(letters, starts, ends, codes, first, text)
     room = np.zeros(n, np.int32)  # letters from this position to the string's end or to the next foreign letter
     number = np.empty(n, np.uint32)
     slot = np.empty(n, np.uint32)

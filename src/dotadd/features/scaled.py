@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dotadd.batch import Batch
@@ -46,7 +48,10 @@ class Scaled(Wrapped):
         return self.around(self.phi.prepared(batch, threads))
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        Times(self.phi, self.factor).dot(batch, rows, w, out)
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        Times(self.phi, self.factor).dots(batch, rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         Times(self.phi, self.factor).add(batch, rows, coefficients, w)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -88,9 +88,12 @@ class Stack(FeatureMap):
         return Stack(*(part.prepared(batch, threads) for part in self.parts))
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        self.dots(batch, rows, [w], [out])
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         base = 0
         for part in self.parts:
-            part.dot(batch, rows, w[base : base + part.dim], out)
+            part.dots(batch, rows, [w[base : base + part.dim] for w in ws], outs)
             base += part.dim
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
