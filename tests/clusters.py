@@ -36,24 +36,48 @@ def pids(client):
 
 
 class Struck(DaskEngine):
-    """An engine to which something happens when a round begins, or when it is on its way: strike(engine, a worker)."""
+    """An engine to which something happens in the `at`-th round of a method: strike(engine, the worker of part 0).
 
-    def __init__(self, *given, strike, at=4, method="descend", before=False, **options):
-        self.strike, self.left, self.method, self.before = strike, at, method, before
+    `when` is when the round begins, when vectors are on the workers, when all calls are sent, or when all parts have
+    answered and nothing is fetched yet; or else "seated", when parts are given their workers.
+    """
+
+    def __init__(self, *given, strike, at=4, method="descend", when="sent", **options):
+        self.strike, self.left, self.method, self.when, self.asked = strike, at, method, when, ""
         super().__init__(*given, **options)
 
     def _ask(self, parts, request, vectors=()):
+        self.asked = request.method
         self.left -= request.method == self.method
-        if self.before:
-            self._perhaps(request.method)
+        self._perhaps("begins")
         return super()._ask(parts, request, vectors)
 
+    def _broadcast(self, vectors, workers, sent):
+        down = super()._broadcast(vectors, workers, sent)
+        self._perhaps("vectors")
+        return down
+
     def _wait(self, root, calls, what):
-        self._perhaps(what)
+        self._perhaps("sent")
+        if self.when == "answered":
+            from distributed import wait
+
+            with self.client.as_current():
+                wait([root])
+            self._perhaps("answered")
         return super()._wait(root, calls, what)
 
-    def _perhaps(self, method):
-        if method == self.method and self.left == 0 and self.strike is not None:
+    def _wait_for_seats(self, parts):
+        if self.when == "seated":
+            self._strike()
+        super()._wait_for_seats(parts)
+
+    def _perhaps(self, when):
+        if when == self.when and self.asked == self.method and self.left == 0:
+            self._strike()
+
+    def _strike(self):
+        if self.strike is not None:
             strike, self.strike = self.strike, None
             strike(self, self._seats[0].worker)
 

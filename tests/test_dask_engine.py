@@ -116,6 +116,55 @@ def test_a_worker_that_is_killed_while_a_round_is_on_its_way_is_made_up_for(clus
     np.testing.assert_allclose(result.w, (result.alpha * y[order]) @ X[order], atol=1e-4)
 
 
+def killed_at_work(engine, worker):
+    """The worker gets its call, and dies before it answers."""
+    pid = pids(engine.client)[worker]
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(0.5, os.kill, (pid, signal.SIGKILL)).start()
+
+
+def cut_off(engine, worker):
+    """The driver's connection breaks; Dask connects anew, and all that the driver had there is dropped."""
+    engine.client.loop.add_callback(engine.client.scheduler_comm.comm.abort)
+
+
+def all_cancelled(engine, worker):
+    """Somebody cancels what the driver waits for; all workers and parts are there."""
+    calls = [key for key in engine.client.futures if "Holder" not in str(key)]
+    engine.client.loop.add_callback(engine.client._handle_cancelled_keys, calls)
+
+
+def all_restarted(engine, worker):
+    """Somebody restarts all workers: futures are cancelled, and the parts have gone with their processes."""
+    engine.client.restart(timeout=240)
+
+
+@pytest.mark.parametrize(
+    ("strike", "method", "when"),
+    [
+        *((killed, "descend", when) for when in ("begins", "vectors", "sent", "answered", "seated")),
+        *((killed_at_work, method, "begins") for method in ("outline", "begin", "descend", "dual_variables")),
+        *((strike, "descend", "sent") for strike in (cut_off, all_cancelled, all_restarted)),
+    ],
+)
+def test_whatever_is_lost_at_any_time_of_a_round_training_goes_on_to_the_optimum(
+    workers, tmp_path, monkeypatch, strike, method, when
+):
+    workers.wait_for_workers(2, timeout=240)
+    monkeypatch.setattr(dask_engine, "SMALL", 0)  # so that vectors have a life of their own on the workers
+    X, y = data()
+    rows = shares(240, 3)
+    pattern = write_parts(tmp_path, X, y, rows)
+    at = 3 if method == "descend" else 1
+    with Struck(workers, Partitions.of(pattern), strike=strike, at=at, method=method, when=when) as engine:
+        (result,) = cocoa(engine, stated(engine, C=C, dtype=np.float32), TOL, gather=True)
+    assert engine.strike is None
+    assert result.reason is Reason.CONVERGED
+    assert result.primal <= best(X, y) * (1 + 1e-3)
+    order = np.concatenate(rows)
+    np.testing.assert_allclose(result.w, (result.alpha * y[order]) @ X[order], atol=1e-4)
+
+
 def test_where_no_worker_is_left_one_that_joins_late_takes_the_parts(tmp_path):
     X, y = data()
     pattern = write_parts(tmp_path, X, y, shares(240, 2))
@@ -142,7 +191,7 @@ def test_a_slow_worker_is_waited_for_and_named(cluster, tmp_path, monkeypatch):
         os.kill(pid, signal.SIGSTOP)
         threading.Timer(0.8, os.kill, (pid, signal.SIGCONT)).start()
 
-    with Struck(cluster, Partitions.of(pattern), strike=slowed, before=True, announce=said.append) as engine:
+    with Struck(cluster, Partitions.of(pattern), strike=slowed, when="begins", announce=said.append) as engine:
         (result,) = cocoa(engine, stated(engine, C=C, dtype=np.float32), TOL)
         local = here(engine)
         (alone,) = cocoa(local, stated(local, C=C, dtype=np.float32), TOL)
@@ -164,9 +213,9 @@ def held_by(client):
     """The parts that workers hold."""
 
     def held():
-        from dotadd.distributed.held import _held
+        from dotadd.distributed.held import held_here
 
-        return list(_held)
+        return held_here()
 
     return set().union(*client.run(held).values())
 

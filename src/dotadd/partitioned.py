@@ -8,7 +8,7 @@ workers share, or is a folder on each of them. Work that a worker was lost with 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dotadd.atomic import replacing
-from dotadd.distributed.connection import require_client, require_same_version
-from dotadd.distributed.partitions import Files, Partitions, find
+from dotadd.distributed.connection import require_client
+from dotadd.distributed.link import ATTEMPTS, POLL, Failed, Link, one_line, succeeded, tried
+from dotadd.distributed.partitions import Partitions
 from dotadd.errors import DataError, DotaddError
 from dotadd.metrics import Evaluation, confusion
 from dotadd.model_file import Classifier
@@ -30,7 +31,7 @@ from dotadd.sources.windows import Counts
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from distributed import Client
+    from distributed import Client, Future
 
 OnProgress = Callable[[float], None]
 
@@ -59,7 +60,7 @@ def predict(
     """
     given = Partitions.of(data)
     where = _empty_folder(folder)
-    done = list(_each(client, given, _predict, model, (given, where, n_jobs or 1), on_progress))
+    done = _each(client, given, _predict, model, (given, where, n_jobs or 1), on_progress)
     for _, skipped in done:
         given.skipped.merge(skipped)
     return Written([_part(where, number) for number in range(len(done))], [rows for rows, _ in done])
@@ -110,7 +111,7 @@ def scan(
     limit = -np.inf if threshold is None else threshold
     further = (where, signal, before, limit, strand, n_jobs or 1)
     data = Partitions.of(fasta)
-    done = list(_each(client, data, _scan, model, further, on_progress))
+    done = _each(client, data, _scan, model, further, on_progress)
     counts = Counts()
     for one in done:
         for name in ("sequences", "windows"):
@@ -129,36 +130,76 @@ def _each(
     model: Classifier,
     further: tuple[Any, ...],
     on_progress: OnProgress | None,
-) -> Iterator[Any]:
-    """work(model, path, number, *further) of each file, on a worker that has it; answers come in order."""
+) -> list[Any]:
+    """work(model, path, number, *further) of each file, on a worker that has it; answers are in order."""
     require_client(client)
-    from distributed import CancelledError, as_completed
-
-    if not (alive := list(client.nthreads())):
-        raise DotaddError("the Dask cluster has no workers")
-    require_same_version(client, alive)
-    files = Files.of(data.names, client.run(find, data.names, workers=alive))
-    (sent,) = client.scatter([model], broadcast=True, hash=False)
-    futures = []
-    for number, path in enumerate(files.sizes):
-        able = files.workers_with([path])
-        where = {} if len(able) == len(alive) else {"workers": able, "allow_other_workers": False}
-        futures.append(client.submit(work, sent, path, number, *further, pure=False, **where))
-    size = dict(zip(futures, files.sizes.values(), strict=True))
-    total, done = max(1, sum(size.values())), 0
-    try:
-        with client.as_current():
-            for future in as_completed(futures):
-                future.result()  # the first error ends it all
-                done += size[future]
+    link = Link(client)
+    alive, files = link.survey(data.names)
+    sizes, answers = files.sizes, dict[int, Any]()
+    paths, total = list(sizes), max(1, sum(sizes.values()))
+    for _ in range(ATTEMPTS):
+        able = {number: files.workers_with([path]) for number, path in enumerate(paths) if number not in answers}
+        for number, workers in able.items():
+            if not workers:
+                raise DataError("none of the workers that are there has this file", paths[number])
+        todo = {number: (work, paths[number], number, *further) for number in able}
+        try:
+            for number, answer in _done(link, model, todo, able, anywhere=len(alive)):
+                answers[number] = answer
+                if isinstance(answer, Failed):
+                    break  # the first error ends it all
                 if on_progress is not None:
-                    on_progress(done / total)
-        yield from client.gather(futures)
-    except CancelledError as error:
-        raise DotaddError("the Dask scheduler has gone, or all workers that knew the model") from error
+                    on_progress(sum(sizes[paths[done]] for done in answers) / total)
+        except DotaddError:
+            raise
+        except Exception as error:  # of Dask: what was lost is done again
+            why = error
+        for answer in answers.values():
+            succeeded(answer)
+        if len(answers) == len(paths):
+            return [answers[number] for number in range(len(paths))]
+        alive, files = link.survey(data.names)
+    raise DotaddError(f"workers are lost again and again; do they run out of memory? {one_line(why)}") from why
+
+
+def _done(
+    link: Link,
+    model: Classifier,
+    todo: Mapping[int, tuple[Any, ...]],
+    able: Mapping[int, Sequence[str]],
+    anywhere: int,
+) -> Iterator[tuple[int, Any]]:
+    """What is done, by number, as it comes: work(model, *given) on one of those that are able to, which may be all."""
+    from distributed import TimeoutError, wait
+
+    futures: dict[Future, int] = {}
+
+    def check() -> None:
+        alive = link.alive()
+        for number in futures.values():
+            if not any(worker in alive for worker in able[number]):
+                raise LookupError(f"all workers that have {todo[number][1]} have gone")
+
+    try:
+        everywhere = sorted({worker for workers in able.values() for worker in workers})
+        scattered = link.client.scatter([model], workers=everywhere, broadcast=True, hash=False, asynchronous=True)
+        (there,) = link.answer(scattered, link.alive)
+        for number, (work, *given) in todo.items():
+            workers = able[number]
+            where = {} if len(workers) == anywhere else {"workers": workers, "allow_other_workers": False}
+            futures[link.client.submit(tried, work, there, *given, pure=False, **where)] = number
+        while futures:
+            try:
+                with link.client.as_current():
+                    finished = wait(list(futures), timeout=POLL, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                check()
+                continue
+            for future in finished:
+                answer = link.answer(link.client.gather(future, asynchronous=True), check)
+                yield futures.pop(future), answer
     finally:
-        if client.status == "running":
-            client.cancel(futures, force=True)
+        link.forget(futures)
 
 
 def _empty_folder(folder: str | os.PathLike[str]) -> str:

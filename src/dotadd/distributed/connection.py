@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from dotadd.errors import DotaddError
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER = 5.0  # seconds in which a scheduler has to answer
+ANSWER = 5.0  # seconds in which a scheduler has to answer, each time that it is asked
 
 
 def _require_dask() -> None:
@@ -46,6 +46,7 @@ def connected(address: str) -> Iterator[Client]:
 def local_workers(count: int, threads: int | None = None) -> Iterator[Client]:
     """A client of so many workers on this machine, which end with it; they share out the cores."""
     _require_dask()
+    import dask
     from distributed import Client, LocalCluster
 
     if count < 1:
@@ -53,6 +54,7 @@ def local_workers(count: int, threads: int | None = None) -> Iterator[Client]:
     each = max(1, (threads or os.cpu_count() or 1) // count)
     with (
         _quiet(),
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}),  # a worker that died may start slowly
         LocalCluster(
             n_workers=count, threads_per_worker=each, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
             memory_limit=0, silence_logs=logging.CRITICAL,
@@ -70,25 +72,6 @@ def require_client(engine: Any) -> None:
 
     if not isinstance(engine, Client):
         raise DotaddError(f"engine has to be a Dask client (distributed.Client), not {type(engine).__name__}")
-
-
-def require_same_version(client: Client, workers: Iterable[str]) -> None:
-    """Refuse workers with another version of dotadd, or none."""
-    from dotadd._version import __version__
-
-    def version() -> str | None:  # sent by value, as a worker may not have this module
-        from importlib.metadata import PackageNotFoundError
-        from importlib.metadata import version as installed
-
-        try:
-            return installed("dotadd")
-        except PackageNotFoundError:
-            return None
-
-    for worker, found in sorted(client.run(version, workers=list(workers)).items()):
-        if found != __version__:
-            other = "has no dotadd" if found is None else f"has dotadd {found}"
-            raise DotaddError(f"the worker {worker} {other}, and here is {__version__}: install the same everywhere")
 
 
 def within_reach(address: str) -> bool:

@@ -5,26 +5,28 @@ up the tree over the parts of transport.py, so that sums have the same bits wher
 the calls themselves. The driver sends one message and gets one reply, and the scheduler sees no vector as long as the
 driver reaches the first worker directly.
 
-When a worker is lost, calls that were sent are dropped, and its parts are made anew where there is least to do among
-the workers that have their files: also on one that joined late, which is not used before. What the new ones do not
-know is the driver's business (PartsLostError). If no worker is left, one is waited for. A call that is sent to a worker
-that came back under its old address finds no part there, and calls out of order are refused, so that no part ever
-takes a step twice.
+When Dask gives no answer (link.py), it is found out whose parts are not there any more. Calls that were sent are
+dropped, and lost parts are made anew where there is least to do among the workers that have their files: also on one
+that joined late, which is not used before. If no worker is left, one is waited for. What the new parts do not know is
+the driver's business (PartsLostError), and so is a round that failed although nobody was lost: some parts may have
+taken its step, and others not. A call that is sent to a worker that came back under its old address finds no part
+there, and calls out of order are refused, so that no part ever takes a step twice.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dotadd._jit import plain
-from dotadd.distributed.connection import host_of, require_same_version, within_reach
+from dotadd.distributed.connection import host_of, within_reach
 from dotadd.distributed.engine import PartsLostError, Replies
-from dotadd.distributed.held import Holder, PartGoneError, Recipe, Reply, Request, Vectors, added, call, handed_on
-from dotadd.distributed.partitions import Files, Partitions, find
+from dotadd.distributed.held import Holder, Recipe, Reply, Request, Vectors, added, call, handed_on, held_here
+from dotadd.distributed.link import POLL, Failed, Link, one_line
+from dotadd.distributed.partitions import Files, Partitions
 from dotadd.distributed.task import Task
 from dotadd.distributed.transport import Message, tree
 from dotadd.errors import DataError, DotaddError
@@ -33,15 +35,14 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 SMALL = 1 << 16  # bytes of messages that go with the calls
-POLL = 0.25  # seconds between two looks at who is there
 SLOW = 10.0  # seconds after which it is told who is waited for
-PATIENCE = 60.0  # seconds to wait for a worker where none is left
-ATTEMPTS = 5  # at finding out who is there, while workers come and go
-OFTEN = 5  # losses of one part, after which there is no use in trying again
+OFTEN = (
+    5  # losses of one part, or rounds in a row that fail with nobody lost, after which there is no use in trying again
+)
 
 
 class _LostError(Exception):
-    """Workers of these parts have gone."""
+    """A call was in vain, and these parts have gone: none, if only the answer has."""
 
     def __init__(self, parts: Iterable[int]) -> None:
         self.parts = sorted(parts)
@@ -73,24 +74,26 @@ class DaskEngine:
         groups: Sequence[Sequence[str]] | None = None,
         announce: Callable[[str], None] = lambda line: None,
     ) -> None:
-        if client.asynchronous:
-            raise DotaddError("the Dask client is asynchronous; give one that is not")
+        self.link = Link(client, announce)
         self.client, self.data, self.memory, self.threads, self.announce = client, data, memory, threads, announce
-        self._address = getattr(client.scheduler, "address", "?")
-        self._known: set[str] = set()  # workers whose version was looked at
         self._seats: dict[int, _Seat] = {}
         self._losses: dict[int, int] = {}
+        self._failures = 0  # rounds in a row that failed with nobody lost
         self._sequence = 0
         self._task: Task | None = None
-        alive, files = self._survey()
+        alive, files = self.link.survey(data.names)
         found = files.groups(alive) if groups is None else groups
         self.groups = [list(group) for group in found]
         if changed := {path for group in self.groups for path in group} ^ files.sizes.keys():
             raise DataError("is not one of the files that training began with, or no longer there", min(changed))
         try:
-            self._seat(range(self.parts), files, alive)
-        except _LostError as lost:
-            self._replace(lost.parts)
+            try:
+                self._seat(range(self.parts), files, alive)
+            except _LostError as lost:
+                self._replace(lost.parts)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -110,19 +113,15 @@ class DaskEngine:
     def round(self, method: str, vectors: Sequence[Message] = (), **numbers: Any) -> Replies:
         if method in ("outline", "tally", "begin"):
             self._task = None  # another one is being prepared
-        try:
-            while True:
-                try:
-                    reply = self._ask(range(self.parts), Request(method, numbers), vectors)
-                    break
-                except _LostError as lost:
-                    gone = self._replace(lost.parts)
-                    if self._task is not None:
-                        raise PartsLostError(gone) from None
-        except OSError as error:
-            if self.client.status == "running":
-                raise
-            self._scheduler_gone(error)
+        while True:
+            try:
+                reply = self._ask(range(self.parts), Request(method, numbers), vectors)
+                break
+            except _LostError as lost:
+                gone = self._replace(lost.parts)
+                if self._task is not None:
+                    raise PartsLostError(gone) from None
+        self._failures = 0
         if method == "begin":
             self._task = numbers["task"]
         vectors = [replace(message, values=plain(message.values)) for message in reply.vectors]
@@ -130,66 +129,72 @@ class DaskEngine:
 
     def _ask(self, parts: Sequence[int], request: Request, vectors: Sequence[Message] = ()) -> Reply:
         """What these parts answer, joined."""
+        sent: list[Future] = []
+        try:
+            reply = self._wait(*self._send(parts, request, vectors, sent), request.method)
+        except BaseException as error:
+            self.link.forget(sent)
+            if isinstance(error, DotaddError | _LostError) or not isinstance(error, Exception):
+                raise
+            self._explain(error)  # it is Dask's
+        if reply.failed is not None:
+            self._raise(*reply.failed)
+        if reply.gone:
+            self._explain(None)
+        return reply
+
+    def _send(
+        self, parts: Sequence[int], request: Request, vectors: Sequence[Message], sent: list[Future]
+    ) -> tuple[Future, dict[int, Future]]:
+        """The future of all answers, and that of each part; `sent` gets all futures."""
         self._sequence += 1
         submit, seats = self._submit, [self._seats[part] for part in parts]
-        down, below = self._broadcast(Vectors(tuple(vectors)), list(dict.fromkeys(seat.worker for seat in seats)))
+        workers = list(dict.fromkeys(seat.worker for seat in seats))
+        down = self._broadcast(Vectors(tuple(vectors)), workers, sent)
         calls = [
             submit(seat.worker, call, seat.token, self._sequence, part, request, down[seat.worker])
             for part, seat in zip(parts, seats, strict=True)
         ]
-        up, sums = list(calls), []
+        sent += calls
+        up = list(calls)
         for level in tree(len(parts)):
             for receiver, sender in level:
                 up[receiver] = submit(seats[receiver].worker, added, up[receiver], up[sender])
-                sums.append(up[receiver])
-        try:
-            return self._wait(up[0], dict(zip(parts, calls, strict=True)), request.method)
-        except BaseException:
-            if self.client.status == "running":
-                self.client.cancel([*below, *calls, *sums], force=True)
-            raise
+                sent.append(up[receiver])
+        return up[0], dict(zip(parts, calls, strict=True))
 
     def _submit(self, worker: str, work: Callable[..., Any], *given: Any, **options: Any) -> Future:
         return self.client.submit(work, *given, workers=[worker], allow_other_workers=False, pure=False, **options)
 
-    def _broadcast(self, vectors: Vectors, workers: Sequence[str]) -> tuple[dict[str, Any], list[Future]]:
-        """The messages as each worker gets them, and the futures that stand for them on the way."""
+    def _broadcast(self, vectors: Vectors, workers: Sequence[str], sent: list[Future]) -> dict[str, Any]:
+        """The messages as each worker gets them; `sent` gets the futures that stand for them on the way."""
         if sum(message.nbytes for message in vectors.messages) <= SMALL:
-            return dict.fromkeys(workers, vectors), []
-        try:
-            (root,) = self.client.scatter([vectors], workers=[workers[0]], direct=self._direct, hash=False)
-        except (OSError, KeyError, ValueError, TypeError) as error:  # Dask's ways to say that a worker is not there
-            self._check()
-            raise DotaddError(f"the worker {workers[0]} cannot be reached: {error}") from error
+            return dict.fromkeys(workers, vectors)
+        scattered = self.client.scatter(
+            [vectors], workers=[workers[0]], direct=self._direct, hash=False, asynchronous=True
+        )
+        (root,) = self.link.answer(scattered, self._check)
         down = {workers[0]: root}
+        sent.append(root)
         for level in reversed(tree(len(workers))):
             for sender, receiver in level:
                 down[workers[receiver]] = self._submit(workers[receiver], handed_on, down[workers[sender]])
-        return down, list(down.values())
+                sent.append(down[workers[receiver]])
+        return down
 
     def _wait(self, root: Future, calls: Mapping[int, Future], what: str) -> Reply:
         """The reply at the root of the tree, while there is hope for it."""
-        from distributed.scheduler import KilledWorker
-
         began, told = perf_counter(), SLOW
-        while root.status == "pending":
-            self._wait_a_moment([root])
+
+        def meanwhile() -> None:
+            nonlocal told
+            self._check()
             waited = perf_counter() - began
-            if waited >= told and root.status == "pending":
+            if waited >= told:
                 told *= 3.0
                 self.announce(f"{what}: waiting for {self._late(calls)} for {waited:.0f} s")
-        try:
-            if root.status == "cancelled":
-                self._scheduler_gone()
-            return self.client.gather(root, direct=self._direct)
-        except PartGoneError:
-            gone = [part for part, one in calls.items() if isinstance(one.exception(timeout=1.0), PartGoneError)]
-            raise _LostError(gone or calls) from None
-        except (DotaddError, MemoryError):
-            raise
-        except (KilledWorker, OSError, KeyError, RuntimeError):  # of Dask, if a worker has gone meanwhile
-            self._check()
-            raise
+
+        return self.link.answer(self.client.gather(root, direct=self._direct, asynchronous=True), meanwhile)
 
     def _late(self, calls: Mapping[int, Future]) -> str:
         """Whose answer is missing."""
@@ -202,49 +207,26 @@ class DaskEngine:
 
     def _check(self) -> None:
         """Raise if the scheduler or a worker with a part has gone."""
-        if self.client.status != "running":
-            self._scheduler_gone()
-        alive = self.client.nthreads()
-        lost = [part for part, seat in self._seats.items() if seat.worker not in alive]
-        if lost:
+        alive = self.link.alive()
+        if lost := [part for part, seat in self._seats.items() if seat.worker not in alive]:
             raise _LostError(lost)
 
-    def _scheduler_gone(self, error: BaseException | None = None) -> NoReturn:
-        raise DotaddError(f"the Dask scheduler at {self._address} has gone") from error
+    def _explain(self, error: Exception | None) -> NoReturn:
+        """Find out why there is no answer: the scheduler has gone, or parts have, or nobody has; then try again."""
+        self._check()
+        there = self.link.run(held_here, workers={seat.worker for seat in self._seats.values()})
+        lost = [part for part, seat in self._seats.items() if seat.token not in there.get(seat.worker, ())]
+        self._failures += not lost
+        if self._failures > OFTEN:
+            why = "calls are lost" if error is None else one_line(error)
+            raise DotaddError(f"Dask fails again and again, though all workers are there: {why}") from error
+        raise _LostError(lost)
 
-    def _workers(self) -> dict[str, int]:
-        """The threads of each worker that is there; waits for one if there is none."""
-        began, told = perf_counter(), False
-        while True:
-            if self.client.status != "running":
-                self._scheduler_gone()
-            if alive := dict(sorted(self.client.nthreads().items())):
-                break
-            if perf_counter() - began > PATIENCE:
-                raise DotaddError(
-                    f"the Dask scheduler at {self._address} has no workers, and none came in {PATIENCE:.0f} s"
-                )
-            if not told:
-                told = True
-                self.announce(f"there is no worker; waiting for one for {PATIENCE:.0f} s")
-            sleep(POLL)
-        return alive
-
-    def _survey(self) -> tuple[dict[str, int], Files]:
-        """The workers that are there, all of our version, and the files that they have."""
-        for _ in range(ATTEMPTS):
-            alive = self._workers()
-            try:
-                if new := alive.keys() - self._known:
-                    require_same_version(self.client, new)
-                    self._known |= new
-                return alive, Files.of(self.data.names, self.client.run(find, self.data.names, workers=list(alive)))
-            except DotaddError:
-                raise
-            except (OSError, KeyError, ValueError) as error:  # of Dask, if a worker has gone meanwhile
-                gone = error
-                sleep(POLL)
-        raise DotaddError(f"workers come and go: {gone}") from gone
+    def _raise(self, part: int, failed: Failed) -> NoReturn:
+        """Raise what a part has raised."""
+        if isinstance(failed.error, MemoryError):
+            raise MemoryError(f"on {self._seats[part].worker}, part {part} ({self.groups[part][0]})") from failed.error
+        raise failed.error
 
     def _seat(self, parts: Sequence[int], files: Files, alive: Mapping[str, int], *, first: bool = True) -> None:
         """Give each of these parts a place."""
@@ -284,44 +266,52 @@ class DaskEngine:
         return dict(zip(parts, sorted(chosen.values()), strict=True)) if alike else chosen
 
     def _wait_for_seats(self, parts: Sequence[int]) -> None:
-        actors = [self._seats[part].actor for part in parts]
-        while any(actor.status == "pending" for actor in actors):
-            self._wait_a_moment(actors)
-
-    def _wait_a_moment(self, futures: Sequence[Future]) -> None:
         from distributed import CancelledError, TimeoutError, wait
 
-        try:
-            with self.client.as_current():
-                wait(futures, timeout=POLL)
-        except CancelledError:
-            self._scheduler_gone()
-        except TimeoutError:
-            self._check()
+        actors = [self._seats[part].actor for part in parts]
+        while any(actor.status == "pending" for actor in actors):
+            try:
+                with self.client.as_current():
+                    wait(actors, timeout=POLL)
+            except TimeoutError:
+                self._check()
+            except CancelledError:
+                break
+        if lost := [part for part in parts if self._seats[part].actor.status != "finished"]:
+            raise _LostError(lost)
 
     def _replace(self, lost: Sequence[int]) -> list[int]:
         """Make lost parts anew, and let them begin the task if there is one; returns all that were lost meanwhile."""
         gone: set[int] = set()
-        waiting = set(lost)
-        while waiting:
-            gone |= waiting
-            for part in waiting:
-                if part in self._seats:
-                    self._seats.pop(part).actor.release()
-                self._losses[part] = self._losses.get(part, 0) + 1
-                if self._losses[part] > OFTEN:
-                    raise DotaddError(
-                        f"part {part} ({self.groups[part][0]}) was lost {self._losses[part]} times: do its workers run "
-                        "out of memory?"
-                    )
-            numbered = ", ".join(map(str, sorted(waiting)))
-            self.announce(f"a worker was lost, and part {numbered} with it: made anew elsewhere")
+        without_seat, to_begin = set(lost), set[int]()
+        while without_seat or to_begin:
+            gone |= without_seat
+            self._mourn(without_seat)
             try:
-                alive, files = self._survey()
-                self._seat(sorted(waiting), files, alive, first=False)
+                if without_seat:
+                    alive, files = self.link.survey(self.data.names)
+                    to_begin |= without_seat
+                    self._seat(sorted(without_seat), files, alive, first=False)
+                    without_seat = set()
                 if self._task is not None:
-                    self._ask(sorted(waiting), Request("begin", {"task": self._task}))
-                waiting = set()
+                    self._ask(sorted(to_begin), Request("begin", {"task": self._task}))
+                to_begin = set()
             except _LostError as more:
-                waiting = set(more.parts) | {part for part in waiting if part not in self._seats}
+                without_seat = set(more.parts) | {part for part in without_seat if part not in self._seats}
+                to_begin -= without_seat
         return sorted(gone)
+
+    def _mourn(self, lost: Collection[int]) -> None:
+        """Let go of lost parts, count and announce them."""
+        for part in lost:
+            if part in self._seats:
+                self._seats.pop(part).actor.release()
+            self._losses[part] = self._losses.get(part, 0) + 1
+            if self._losses[part] > OFTEN:
+                raise DotaddError(
+                    f"part {part} ({self.groups[part][0]}) was lost {self._losses[part]} times: do its workers run "
+                    "out of memory?"
+                )
+        if lost:
+            numbered = ", ".join(map(str, sorted(lost)))
+            self.announce(f"a worker was lost, and part {numbered} with it: made anew elsewhere")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dotadd.distributed import METHODS
 from dotadd.distributed.engine import Engine
+from dotadd.distributed.link import Link, tried
 from dotadd.distributed.partitions import Partitions
 from dotadd.distributed.task import Task, agree
 from dotadd.errors import DotaddError
@@ -93,7 +94,8 @@ def note_skipped(engine: Engine, data: Any) -> None:
 
 def forget_checkpoint(client: Client, path: str) -> None:
     """Remove the files that parts have written beside a checkpoint, on all workers."""
-    client.run(_remove, path)
+    link = Link(client)
+    link.run(tried, _remove, path, workers=link.alive())
 
 
 def _remove(path: str) -> None:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dotadd.distributed.link import Failed
 from dotadd.distributed.part import Part
 from dotadd.distributed.partitions import Partitions
 from dotadd.distributed.transport import Message
 from dotadd.memory import available
 
 _held: dict[str, _Held] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # of _held; a part may be let go wherever memory is collected, also by whoever has the lock
 
 
 class PartGoneError(Exception):
@@ -58,10 +59,14 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Reply:
-    """What some parts have answered: numbers by part, and the sums of their vectors."""
+    """What some parts have answered: numbers by part, and the sums of their vectors, unless one of them has failed."""
 
     numbers: dict[int, Any]
     vectors: Sequence[Message]
+    gone: tuple[int, ...] = ()
+    """Parts that are not where they were called."""
+    failed: tuple[int, Failed] | None = None
+    """The first part that has raised an error, and what it was."""
 
 
 class _Held:
@@ -89,22 +94,43 @@ class Holder:
     def __init__(self, token: str, recipe: Recipe) -> None:
         with _lock:
             _held[token] = _Held(recipe)
-        weakref.finalize(self, _held.pop, token, None)
+        weakref.finalize(self, _let_go, token)
+
+
+def _let_go(token: str) -> None:
+    with _lock:
+        _held.pop(token, None)
 
 
 def call(token: str, sequence: int, number: int, request: Request, vectors: Vectors) -> Reply:
     """Call a method of a part that is held here."""
-    held = _held.get(token)
-    if held is None:
-        raise PartGoneError
-    told, sent = held.call(sequence, request, vectors.messages)
+    with _lock:
+        held = _held.get(token)
+    try:
+        if held is None:
+            raise PartGoneError
+        told, sent = held.call(sequence, request, vectors.messages)
+    except PartGoneError:
+        return Reply({}, (), gone=(number,))
+    except Exception as error:
+        return Reply({}, (), failed=(number, Failed.of(error)))
     return Reply({number: told}, sent)
 
 
 def added(one: Reply, other: Reply) -> Reply:
     """Both replies as one, on their way up."""
+    gone = one.gone + other.gone
+    failed = min((reply.failed for reply in (one, other) if reply.failed), key=lambda found: found[0], default=None)
+    if gone or failed:
+        return Reply({}, (), gone, failed)
     vectors = [a + b for a, b in zip(one.vectors, other.vectors, strict=True)]
     return Reply(one.numbers | other.numbers, vectors)
+
+
+def held_here() -> set[str]:
+    """The names of all parts on this worker."""
+    with _lock:
+        return set(_held)
 
 
 def handed_on(vectors: Vectors) -> Vectors:
