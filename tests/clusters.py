@@ -32,7 +32,7 @@ def data(n=240, d=12):
 
 
 def pids(client):
-    return client.run(os.getpid)
+    return client.run(os.getpid, on_error="ignore")
 
 
 class Struck(DaskEngine):
@@ -105,9 +105,21 @@ def started(*arguments):
         process.wait()
 
 
+def written_certificate(folder):
+    """A certificate that is its own authority, as the options --tls-cert, --tls-key and --tls-ca of Dask's programs."""
+    from distributed import Security
+
+    made = Security.temporary()
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    cert.write_text(made.tls_client_cert)
+    key.write_text(made.tls_client_key)
+    return ["--tls-ca-file", str(cert), "--tls-cert", str(cert), "--tls-key", str(key)]
+
+
 @contextmanager
-def scheduler(port):
-    with started("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard") as process:
+def scheduler(port, tls=()):
+    kind = ["--protocol", "tls", *tls] if tls else []
+    with started("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", *kind) as process:
         deadline = time.monotonic() + 120.0
         while time.monotonic() < deadline:
             try:
@@ -118,7 +130,8 @@ def scheduler(port):
         yield process
 
 
-def worker(port, folder):
+def worker(port, folder, tls=()):
     options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
     options += ["--death-timeout", "180"]  # so that none outlives its test by much
-    return started("worker", f"tcp://127.0.0.1:{port}", *options, "--local-directory", str(folder))
+    address = f"{'tls' if tls else 'tcp'}://127.0.0.1:{port}"
+    return started("worker", address, *options, *tls, "--local-directory", str(folder))

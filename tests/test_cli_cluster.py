@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from clusters import data, even, free_port, scheduler, worker, write_parts
+from clusters import data, even, free_port, scheduler, worker, write_parts, written_certificate
 
 pytest.importorskip("distributed")
 
@@ -72,6 +72,34 @@ def test_ctrl_c_keeps_the_model_and_a_checkpoint_that_other_workers_go_on_from(f
     assert again["gap"] <= 1e-3
     assert again["passes"] > first["passes"]
     assert not [name for name in os.listdir() if "checkpoint" in name]
+
+
+def test_a_scheduler_with_certificates_takes_those_who_have_one_and_nobody_else(folder, capsys, monkeypatch):
+    port, tls = free_port(), written_certificate(folder)
+    mine = ["--tls-ca", tls[1], "--tls-cert", tls[3], "--tls-key", tls[5]]
+    (folder / "other").mkdir()
+    other = written_certificate(folder / "other")
+    theirs = ["--tls-ca", other[1], "--tls-cert", other[3], "--tls-key", other[5]]
+    with scheduler(port, tls), worker(port, folder / "a", tls):
+        there = ["train", "part-*.svm", "-o", "m", "-C", "0.1", "-q", "--scheduler", f"tls://127.0.0.1:{port}"]
+        assert run([*there, *mine]) == 0
+        assert dotadd.load("m").training["gap"] <= 1e-3
+        os.remove("m")
+        monkeypatch.setattr(connection, "ANSWER", 2.0)
+        for options, complaint in [
+            ([], "needs certificates: give --tls-ca"),
+            (theirs, "no Dask scheduler answers there that takes these certificates"),
+            (mine[:4], "go together"),
+            ([*mine[:4], "--tls-key", "none.pem"], "none.pem: No such file"),
+            ([*mine[:4], "--tls-key", "part-0.svm"], "part-0.svm"),
+            ([*mine, "tcp"], "begins with tls://"),
+        ]:
+            asked = [one.replace("tls://", "tcp://") for one in there] if "tcp" in options else there
+            assert run([*asked, *(one for one in options if one != "tcp")]) == 2
+            said = capsys.readouterr().err.splitlines()
+            assert complaint in said[-1]
+            assert len(said) == 1
+        assert not (folder / "m").exists()
 
 
 @pytest.mark.parametrize(

@@ -267,6 +267,24 @@ def test_a_run_whose_scheduler_dies_stops_with_a_checkpoint_and_another_one_goes
     assert svm.result_.primal <= best(X, y) * (1 + 1e-4)
 
 
+def test_a_stranger_can_talk_to_no_process_of_local_workers(workers):
+    from distributed import Security
+    from distributed.comm import connect
+
+    known = workers.scheduler_info(n_workers=-1)["workers"]
+    processes = [workers.scheduler.address, *known, *(one["nanny"] for one in known.values())]
+    assert all(address.startswith("tls://127.0.0.1:") for address in processes)
+    stranger = Security.temporary().get_connection_args("client") | {"require_encryption": False}
+    for address in [*processes, *(one.replace("tls://", "tcp://") for one in processes)]:
+
+        async def talk(address=address):
+            comm = await connect(address, timeout=2, **stranger)
+            comm.abort()
+
+        with pytest.raises(OSError, match=r"Timed out|SSL|TLS|[Cc]losed"):
+            workers.sync(talk)
+
+
 def test_an_address_without_a_scheduler_is_refused_soon(monkeypatch):
     monkeypatch.setattr(connection, "ANSWER", 0.5)
     with pytest.raises(DotaddError, match="no Dask scheduler answers there"), connected("tcp://127.0.0.1:9"):

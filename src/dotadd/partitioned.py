@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dotadd.atomic import replacing
-from dotadd.distributed.connection import require_client
-from dotadd.distributed.link import ATTEMPTS, POLL, Failed, Link, one_line, succeeded, tried
+from dotadd.distributed.connection import one_line, require_client
+from dotadd.distributed.link import ATTEMPTS, POLL, Failed, Link, succeeded, tried
 from dotadd.distributed.partitions import Partitions
 from dotadd.errors import DataError, DotaddError
 from dotadd.metrics import Evaluation, confusion

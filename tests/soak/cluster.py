@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from clusters import data, even, pids, write_parts
 from dotadd import LinearSVM
 from dotadd.distributed import dask_engine
 from dotadd.distributed.connection import local_workers
+from dotadd.errors import NotConvergedWarning
 
 WORKERS = 3
 SMALL = dask_engine.SMALL
@@ -60,7 +62,9 @@ def trial(client, pattern, best, rng, lasts, large):
     killer = Killer(client, times, rng)
     solver = "cocoa" if rng.random() < 0.8 else "average"
     killer.start()
-    svm = LinearSVM(C=C, tol=TOL, solver=solver, max_passes=5000).fit(pattern, engine=client)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)  # of averages
+        svm = LinearSVM(C=C, tol=TOL, solver=solver, max_passes=5000).fit(pattern, engine=client)
     killer.join()
     if solver == "cocoa":
         assert svm.result_.gap <= TOL, f"ended with a gap of {svm.result_.gap}: {svm.result_.reason}"

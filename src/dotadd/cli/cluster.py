@@ -26,10 +26,21 @@ class Cluster:
     """Who does the work."""
 
     scheduler: str | None = None
-    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers read the files where they are."""
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers read the files where they are. Whoever
+    reaches one can run code on its workers: use tls:// where others can."""
+
+    tls_ca: str | None = None
+    """For a scheduler at tls://: file (PEM) of the authority that signed the certificates of the cluster. By default,
+    all three are those of Dask's own configuration."""
+
+    tls_cert: str | None = None
+    """File (PEM) of a certificate that the scheduler takes."""
+
+    tls_key: str | None = None
+    """File (PEM) of the key of this certificate."""
 
     workers: Processes | None = None
-    """Start so many Dask workers on this machine instead. --memory is for each."""
+    """Start so many Dask workers on this machine instead, which take orders from nobody else. --memory is for each."""
 
     @property
     def wanted(self) -> bool:
@@ -40,15 +51,18 @@ class Cluster:
         """The connection, if one is wanted."""
         from dotadd.errors import DotaddError
 
+        given = [name for name in (self.tls_ca, self.tls_cert, self.tls_key) if name is not None]
+        if given and (len(given) < 3 or self.scheduler is None):
+            raise DotaddError("--tls-ca, --tls-cert and --tls-key go together, and with --scheduler")
         if not self.wanted:
             yield None
             return
-        from dotadd.distributed.connection import connected, local_workers
+        from dotadd.distributed.connection import Certificates, connected, local_workers
 
         if self.scheduler is not None and self.workers is not None:
             raise DotaddError("--scheduler names workers that are there, and --workers starts others: give one of them")
         if self.scheduler is not None:
-            with connected(self.scheduler) as client:
+            with connected(self.scheduler, Certificates(*given) if given else None) as client:
                 yield client
         else:
             assert self.workers is not None

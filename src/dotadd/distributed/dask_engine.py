@@ -22,10 +22,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dotadd._jit import plain
-from dotadd.distributed.connection import host_of, within_reach
+from dotadd.distributed.connection import host_of, one_line, within_reach
 from dotadd.distributed.engine import PartsLostError, Replies
 from dotadd.distributed.held import Holder, Recipe, Reply, Request, Vectors, added, call, handed_on, held_here
-from dotadd.distributed.link import POLL, Failed, Link, one_line
+from dotadd.distributed.link import POLL, Failed, Link
 from dotadd.distributed.partitions import Files, Partitions
 from dotadd.distributed.task import Task
 from dotadd.distributed.transport import Message, tree

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dotadd.distributed.connection import ANSWER
+from dotadd.distributed.connection import ANSWER, one_line
 from dotadd.distributed.partitions import Files, find
 from dotadd.errors import DotaddError
 
@@ -65,6 +65,10 @@ def succeeded(answer: Any) -> Any:
     return answer
 
 
+class _FewerError(Exception):
+    """Some of those who were asked have gone."""
+
+
 class Link:
     """A client, and announce(line), which is told what is waited for."""
 
@@ -106,19 +110,30 @@ class Link:
 
     def run(self, work: Callable[..., Any], *given: Any, workers: Iterable[str]) -> dict[str, Any]:
         """What work(*given) returns on each of these workers, but for those that do not answer."""
-        if not (asked := list(workers)):
-            return {}
-        for _ in range(ATTEMPTS):
+        asked, failures = list(workers), 0
+
+        def check() -> None:  # Dask tries for long to connect to workers of which it knows that they have gone
+            alive = self.alive()
+            if not all(worker in alive for worker in asked):
+                raise _FewerError
+
+        while asked:
             try:
                 question = self.client.run(work, *given, workers=asked, on_error="ignore", asynchronous=True)
-                return self.answer(question, self.alive)
+                return self.answer(question, check)
             except DotaddError:
                 raise
+            except _FewerError:
+                pass
             except Exception as error:  # of Dask: the client was cut off
-                why = error
+                failures += 1
+                if failures == ATTEMPTS:
+                    what = f"the Dask scheduler at {self.address} does not reach its workers"
+                    raise DotaddError(f"{what}: {one_line(error)}") from error
                 sleep(POLL)
-                self.alive()
-        raise DotaddError(f"the Dask scheduler at {self.address} does not reach its workers: {one_line(why)}") from why
+            alive = self.alive()
+            asked = [worker for worker in asked if worker in alive]
+        return {}
 
     def survey(self, names: Sequence[str]) -> tuple[dict[str, int], Files]:
         """The workers that are there, all of our version, and the files of these names that they have."""
@@ -173,8 +188,3 @@ class Link:
                 self.client.cancel(list(futures), force=True)
             except Exception:  # of Dask: the connection has gone, and all that was asked for with it
                 return
-
-
-def one_line(error: Exception) -> str:
-    """An error of Dask, which may go on for lines, for a message."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
