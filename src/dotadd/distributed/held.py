@@ -18,6 +18,8 @@ from dotadd.distributed.partitions import Partitions
 from dotadd.distributed.transport import Message
 from dotadd.memory import available
 
+RESERVE = 8  # parts that come on top have at least one in so many bytes
+
 _held: dict[str, _Held] = {}
 _lock = threading.RLock()  # of _held; a part may be let go wherever memory is collected, also by whoever has the lock
 
@@ -75,6 +77,15 @@ class _Held:
         self.lock = threading.Lock()  # a call that the driver has given up may still be running
         self.latest = 0
         self.part: Part | None = None
+        self.room: int | None = None  # bytes, once they are given
+
+    def takes(self, memory: int) -> int:
+        """Bytes that are not there for others, of all that this worker may take."""
+        if self.part is not None:
+            return self.part.rows.nbytes
+        if self.room is not None or self.recipe.planned is None:
+            return self.room or 0
+        return (memory - memory // RESERVE) // self.recipe.planned
 
     def call(self, sequence: int, request: Request, vectors: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
         with self.lock:
@@ -84,7 +95,7 @@ class _Held:
             if self.part is None:
                 recipe = self.recipe
                 source = recipe.data.source(recipe.paths)
-                self.part = Part(source, _room(recipe), number=recipe.number, threads=recipe.threads)
+                self.part = Part(source, _room(self), number=recipe.number, threads=recipe.threads)
             return getattr(self.part, request.method)(vectors, **request.numbers)
 
 
@@ -138,11 +149,25 @@ def handed_on(vectors: Vectors) -> Vectors:
     return vectors
 
 
-def _room(recipe: Recipe) -> int:
-    """Bytes for the examples of a part. One that comes on top gets what the others have left, or a fair share."""
-    memory = available() // 2 // recipe.neighbours if recipe.memory is None else recipe.memory
-    if recipe.planned is not None:
-        return max(1, memory // recipe.planned)
+def _room(held: _Held) -> int:
+    """Bytes for the examples of a part, so that all parts here together keep to what this worker may take.
+
+    Those that were planned share it evenly, but for a reserve. Those that come on top share what is left by then, and
+    leave one share of it for others still to come.
+    """
+    recipe = held.recipe
     with _lock:
-        parts = [held.part for held in _held.values() if held.part is not None]
-    return max(memory - sum(part.rows.nbytes for part in parts), memory // (2 * (len(parts) + 1)), 1)
+        others = [one for one in list(_held.values()) if one is not held]
+        memory = recipe.memory
+        if memory is None:
+            ours = sum(one.part.rows.loaded for one in others if one.part is not None)
+            memory = (available() + ours) // 2 // recipe.neighbours
+        left = memory - sum(one.takes(memory) for one in others)
+        if recipe.planned is None:
+            waiting = sum(one.room is None and one.recipe.planned is None for one in others)
+            held.room = left // (waiting + 2)
+        else:
+            share = held.takes(memory)
+            held.room = share if share <= left else left // 2
+        held.room = max(held.room, 1)
+        return held.room

@@ -47,6 +47,11 @@ class Rows:
         """Bytes that these rows take of memory: what was loaded, or else all that they may."""
         return self.memory if self._data is None else self._data.nbytes
 
+    @property
+    def loaded(self) -> int:
+        """Bytes that are in memory already."""
+        return 0 if self._data is None else self._data.nbytes
+
     def outline(self) -> Outline:
         """Look at all rows, and keep them if they fit."""
         if self._outline is None:
