@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from clusters import data, even, free_port, scheduler, worker, write_parts, written_certificate
+from clusters import data, even, free_port, pids, scheduler, worker, write_parts, written_certificate
 
 pytest.importorskip("distributed")
 
@@ -102,6 +102,28 @@ def test_a_scheduler_with_certificates_takes_those_who_have_one_and_nobody_else(
         assert not (folder / "m").exists()
 
 
+def test_a_driver_that_is_killed_leaves_no_part_on_the_workers(folder, address):
+    from dotadd.distributed.connection import connected
+    from dotadd.distributed.held import held_here
+
+    options = ["part-*.svm", "-o", "m", "-C", "10", "--tol", "1e-9", "--max-passes", "1000000", "--log", "log"]
+    process = subprocess.Popen([sys.executable, "-m", "dotadd", "train", *options, "--scheduler", address, "-q"])
+    with connected(address) as client:
+
+        def held():
+            return set().union(*client.run(held_here).values())
+
+        while process.poll() is None and not (os.path.exists("log") and os.path.getsize("log")):
+            time.sleep(0.01)
+        assert held()
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 60.0
+        while held() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not held()
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -113,11 +135,14 @@ def test_a_scheduler_with_certificates_takes_those_who_have_one_and_nobody_else(
         ("part-*.svm --scheduler {address} --solver dcd", "works on one machine"),
         ("part-0.svm --solver cocoa", "give engine= .--workers."),
         ("part-*.svm odd.csv --scheduler {address}", "odd.csv: "),
+        ("part-*.svm bad.svm --scheduler {address}", "bad.svm:2:"),
+        ("part-*.svm --workers 1 --tls-ca a --tls-cert b --tls-key c", "and with --scheduler"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(folder, address, capsys, monkeypatch, options, complaint):
     monkeypatch.setattr(connection, "ANSWER", 0.5)
     (folder / "odd.csv").write_text("label,a\n1,2\n-1,3\n")
+    (folder / "bad.svm").write_text("1 1:2\n-1 1:two\n")
     assert run(["train", *options.format(address=address).split(), "-o", "m"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert complaint.replace(".--workers.", "(--workers)") in said[-1]
@@ -148,6 +173,36 @@ def test_predictions_are_those_of_one_machine_in_a_set_of_parquet_files(folder, 
     there, here = (json.loads((folder / name).read_text()) for name in ("there", "here"))
     for measure in ("rows", "accuracy", "auroc", "auprc", "confusion"):
         np.testing.assert_allclose(there[measure], here[measure], err_msg=measure)
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_a_bad_row_in_prediction_is_one_line_with_its_place(folder, address, capsys, command):
+    assert run(["train", "part-0.svm", "-o", "m", "-C", "0.1", "-q"]) == 0
+    (folder / "bad.svm").write_text("1 1:2\n-1 1:two\n")
+    output = ["-o", "scores"] if command == "predict" else []
+    assert run([command, "m", "part-*.svm", "bad.svm", *output, "--scheduler", address]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert "bad.svm:2:" in said[-1]
+    assert len(said) == 1
+
+
+def test_predictions_survive_the_loss_of_a_worker(folder):
+    from dotadd import partitioned
+    from dotadd.distributed.connection import local_workers
+
+    X, y = data()
+    pattern = write_parts(folder, X, y, even(240, 8), name="small-{}.svm")
+    svm = dotadd.LinearSVM(C=0.1).fit(X, y)
+    with local_workers(2, 2) as client:
+        victims = list(pids(client).values())
+
+        def strike(share):
+            if len(victims) > 1:
+                os.kill(victims.pop(), signal.SIGKILL)
+
+        done = partitioned.predict(client, svm.model_, pattern, "scores", on_progress=strike)
+    assert done.rows == [30] * 8
+    assert pq.read_table(done.paths)["label"].to_pylist() == svm.predict(X).tolist()
 
 
 def test_several_classes_are_predicted_and_evaluated_file_by_file(folder, address):
