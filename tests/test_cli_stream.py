@@ -115,7 +115,7 @@ def test_training_in_memory_leaves_a_checkpoint_alone(folder, capsys):
         ("-o m --checkpoint m", "m cannot be both model and checkpoint"),
         ("-o m --checkpoint none/c", "the folder .* does not exist"),
         ("-o m --checkpoint-every 0", "--checkpoint-every 0 has to be a positive number of seconds"),
-        ("-o m --checkpoint-every nan", "--checkpoint-every nan has to be"),
+        ("-o m --checkpoint-every nan", "--checkpoint-every: 'nan' is not a finite number"),
     ],
 )
 def test_bad_options_are_one_line_and_exit_code_2(folder, capsys, options, words):

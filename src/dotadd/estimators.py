@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dotadd.batch import DenseRows, SparseRows
+from dotadd.batch import DenseRows, SparseRows, Strings
 from dotadd.distributed import METHODS
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, StreamingWarning
 from dotadd.expand import Expansion
@@ -19,6 +19,7 @@ from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
 from dotadd.features.on_demand import OnDemand
 from dotadd.interrupts import interruptible
+from dotadd.lengths import READ, Lengths, length_advice
 from dotadd.losses import Loss
 from dotadd.memory import available, parse_bytes, words
 from dotadd.model import Model
@@ -38,7 +39,12 @@ from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
 
 OnProgress = Callable[[Progress, int, int], None]
-HINTS = {"lattices": "try Rational(ngram(1) + ngram(2)).normalized()", "images": "try LBP()"}
+HINTS = {
+    Strings.kind: "for text try NGrams((3, 5)).normalized() or BagOfWords().normalized(), "
+    "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)",
+    "lattices": "try Rational(ngram(1) + ngram(2)).normalized()",
+    "images": "try LBP()",
+}
 
 
 class LinearSVM(Estimator):
@@ -179,7 +185,7 @@ class LinearSVM(Estimator):
             if resume:
                 raise DotaddError("the data fits in memory, and only training on data that does not can be resumed")
             none_kept(where, "training on data that fits in memory")
-            self._fit_memory(source, data, budget, earlier, on_progress)
+            self._fit_memory(source, data, budget, earlier, on_progress, announce)
         else:
             if self.solver in ("dcd", "sgd", "pegasos") or earlier is not None:
                 what = "start= goes" if self.solver in ("auto", *STREAMING) else f"solver={self.solver!r} works"
@@ -194,7 +200,13 @@ class LinearSVM(Estimator):
         return self
 
     def _fit_memory(
-        self, source: Source, data: Chunk, budget: int, earlier: list[Result] | None, on_progress: OnProgress | None
+        self,
+        source: Source,
+        data: Chunk,
+        budget: int,
+        earlier: list[Result] | None,
+        on_progress: OnProgress | None,
+        announce: Callable[[str], None] | None,
     ) -> None:
         if data.y is None and data.from_file:
             raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
@@ -211,9 +223,12 @@ class LinearSVM(Estimator):
         examples = Expansion(phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
         problem = Problem(examples, signs, cost, Loss.named(self.loss), Intercept(self.intercept))
         settings = self._settings(on_progress, len(signs), budget)
+        lengths = Lengths(announce)
+        examples.on_norms = lengths.note
         solver, why = choose_solver(self.solver, problem, earlier)
         results = SOLVERS[solver](problem, settings, earlier)
-        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names())
+        spread = lengths.measure(phi, batch)
+        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread)
 
     def _fit_stream(
         self,
@@ -247,6 +262,7 @@ class LinearSVM(Estimator):
             flow = survey.flow(targets, budget, Loss.named(self.loss), Intercept(self.intercept))
             flow = replace(flow, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
             settings = self._settings(on_progress, flow.problems, budget)
+            spread = Lengths(announce).measure(flow.phi, next(flow.read(READ)).batch)
             if checkpoint is not None:
                 checkpoint.problem = {
                     "data": fingerprint(source), "features": repr(survey.phi), "loss": self.loss,
@@ -261,7 +277,7 @@ class LinearSVM(Estimator):
             if not keep_cache:
                 remove(copies)
         names = source.names()
-        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, source, solver, why, names)
+        self._keep(survey.phi, survey.shape, targets.classes, results, flow.rows, source, solver, why, names, spread)
 
     def _fit_parts(
         self, X: Any, engine: Any, on_progress: OnProgress | None, where: Checkpoint | None, resume: bool, say: Any
@@ -318,8 +334,7 @@ class LinearSVM(Estimator):
         elif isinstance(batch, SparseRows | DenseRows):
             phi = Linear()
         else:
-            hint = "for text try NGrams((3, 5)) or BagOfWords(), for DNA Spectrum(8) or WeightedDegree(20).hashed(12)"
-            raise FeatureError(f"{batch.kind} need a feature map: {HINTS.get(batch.kind, hint)}")
+            raise FeatureError(f"{batch.kind} need a feature map: {HINTS[batch.kind]}")
         require_kind(phi, batch)
         phi = phi.resolve(shape)
         return phi if batch is data.batch else OnDemand(phi)
@@ -340,6 +355,7 @@ class LinearSVM(Estimator):
         solver: str,
         why: str,
         names: Layout | None,
+        spread: float | None = None,
     ) -> None:
         phi = phi.phi if isinstance(phi, OnDemand) else phi  # predictions are made for examples as they are
         results = [replace(one, solver=solver, why=why) for one in results]
@@ -366,6 +382,7 @@ class LinearSVM(Estimator):
             "reason": worst.reason,
             "passes": max(result.passes for result in results),
             "seconds": worst.seconds,
+            "length_spread": spread,
         }
         if (transforms := getattr(source, "transforms", None)) is not None:
             training["virtual"] = repr(transforms)
@@ -390,6 +407,8 @@ class LinearSVM(Estimator):
             Reason.STALLED: "scale the features, or use another solver",
             Reason.AVERAGED: 'use solver="cocoa" to come closer',
         }.get(worst.reason, "fit again with start=result_ to go on")
+        told = length_advice(self.model_.training["length_spread"])
+        advice = f"{advice}; {told}" if told else advice
         warnings.warn(
             f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "
             f"The model so far is kept; {advice}.",

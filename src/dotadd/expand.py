@@ -54,6 +54,7 @@ class Expansion:
         self.batch, self.dtype, self.threads = batch, dtype, threads
         self.phi = phi.prepared(batch, threads)
         self._filling = Filling(self.phi, batch, dtype)
+        self.on_norms: Callable[[np.ndarray], None] | None = None  # told when a solver asks for them
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -82,7 +83,10 @@ class Expansion:
 
     def squared_norms(self, rows: np.ndarray | None = None) -> np.ndarray:
         """|phi(z_i)|^2 of these rows (all by default)."""
-        return squared_norms_of(self.phi, self.batch, self.threads, rows)
+        squared = squared_norms_of(self.phi, self.batch, self.threads, rows)
+        if self.on_norms is not None and rows is None:
+            self.on_norms(squared)
+        return squared
 
     def see(self, ws: Sequence[np.ndarray]) -> Seen:
         """What a proof asks of all rows."""

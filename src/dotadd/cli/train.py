@@ -56,7 +56,7 @@ def train(
         dotadd train a9a -o a9a.dotadd
         dotadd train a9a -o a9a.dotadd -C 0.1 --loss logistic --test a9a.t
         dotadd train mails.csv --column text --label spam -o spam.dotadd \\
-            --features "NGrams((3, 5))"
+            --features "NGrams((3, 5)).normalized()"
         dotadd train sites.fasta.gz -o sites.dotadd --class-weight balanced \\
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
         dotadd train faces.npz -o faces.dotadd --label gender --features "LBP()" \\
@@ -162,6 +162,7 @@ def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
 def show(svm: LinearSVM, output: str) -> None:
     """The summary on screen."""
     from dotadd.cli.screen import duration, facts, label_text, number
+    from dotadd.lengths import length_advice
     from dotadd.solvers.result import worst_of
 
     model, found = svm.model_, results(svm)
@@ -183,6 +184,8 @@ def show(svm: LinearSVM, output: str) -> None:
         "stopped": worst.reason.value,
         "model": output,
     }
+    if (told := length_advice(model.training["length_spread"])) is not None:
+        lines = {"rows": lines["rows"], "lengths": told.removeprefix("lengths of rows ")} | lines
     if streamed(svm):
         kept = max((row.cached for result in found for row in result.trace[-1:] if row.cached is not None), default=0)
         budget = svm.memory or "half of what was free"
