@@ -119,3 +119,40 @@ def test_a_reader_that_stops_early_is_no_error(folder):
     assert len(done.stdout.splitlines()) == 1
     assert "Traceback" not in done.stderr
     assert "error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [
+        ("matplotlib", "compare good.svm -o c.html", "plots"),
+        ("matplotlib", "compare good.svm -o c.svg", "plots"),
+        ("matplotlib", "inspect m --poim p.svg", "plots"),
+        ("distributed", "train good.svm -o m2 --workers 2", "dask"),
+        ("distributed", "evaluate m good.svm --scheduler tcp://127.0.0.1:1", "dask"),
+        ("distributed", "predict m good.svm -o p --workers 2", "dask"),
+        ("PIL.Image", "train photos -o m2", "images"),
+        ("PIL.Image", "train good.svm -o m2 --test photos", "images"),
+        ("pybigtools", "scan genome.fa --model m --signal donor -o s.bw", "genomics"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_extra_before_any_work(
+    folder, capsys, monkeypatch, module, arguments, extra
+):
+    def work(*_, **__):
+        raise AssertionError("should not have come here")
+
+    assert run(["train", "good.svm", "-o", "m", "-q"]) == 0
+    (folder / "photos" / "a").mkdir(parents=True)
+    (folder / "photos" / "a" / "1.png").write_bytes(b"")
+    for name in ("estimators.LinearSVM.fit", "model_file.Classifier.decision_chunks", "scan.candidates"):
+        monkeypatch.setattr(f"dotadd.{name}", work)
+    monkeypatch.setitem(sys.modules, module, None)
+    before = sorted(os.listdir(folder))
+    capsys.readouterr()
+    assert run(arguments.split()) == 2
+    err = capsys.readouterr().err
+    assert f"pip install 'dotadd[{extra}]'" in err
+    assert err.count("\n") == 1
+    assert sorted(os.listdir(folder)) == before
+    run([arguments.split()[0], "--help"])
+    assert f"pip install 'dotadd[{extra}]'" in " ".join(capsys.readouterr().out.replace("│", " ").split())

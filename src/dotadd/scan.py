@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from dotadd import extras
 from dotadd.atomic import replacing
 from dotadd.errors import DotaddError, ModelError
 from dotadd.model_file import Classifier
@@ -46,12 +47,14 @@ class Scanned:
 
 
 def track_format(path: str) -> str:
-    """bedgraph, bed or bigwig, by the end of the name."""
+    """bedgraph, bed or bigwig, by the end of the name; raises if it is none of them, or if nothing could write it."""
     name = path.lower()
     zipped = name.endswith(".gz")
     found = FORMATS.get(os.path.splitext(name.removesuffix(".gz"))[1])
     if found is None or (zipped and found == "bigwig"):
         raise DotaddError(f"{path}: a track is called .bedgraph, .bed (either may end in .gz) or .bw; name it so")
+    if found == "bigwig":
+        extras.require("pybigtools", f"{path}: bigWig needs")
     return found
 
 
@@ -195,10 +198,8 @@ def _write_text(
 
 def _write_bigwig(kept: _Kept, windows: Windows, path: str) -> None:
     """pybigtools raises neither what its input raised nor what went wrong with its file, so both are looked for."""
-    try:
-        import pybigtools
-    except ImportError:
-        raise DotaddError(f"{path}: bigWig needs pybigtools: pip install 'dotadd[genomics]'") from None
+    import pybigtools
+
     failure: list[BaseException] = []
 
     def values() -> Iterator[tuple[str, int, int, float]]:

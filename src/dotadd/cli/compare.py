@@ -40,7 +40,9 @@ def compare(
     memory it may take is read from disk by each. The page shows how objective and
     gap fall over seconds and over passes, and when each solver was within 1% and
     0.1% of the best objective. Ctrl-C ends the solver that runs; the page then
-    shows what there is.
+    shows what there is. Pages and pictures need matplotlib, a .json file does not:
+
+        pip install 'dotadd[plots]'
 
     Examples:
 

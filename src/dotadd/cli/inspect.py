@@ -41,7 +41,9 @@ def inspect(
     kernel machine the kernel and how many support vectors each class has. A pass
     over data tells which k-mers or words fall into the slots of hashed weights.
     --poim draws how much each k-mer at each position changes the score
-    (positional oligomer importance, for maps of strings).
+    (positional oligomer importance, for maps of strings); pictures need matplotlib:
+
+        pip install 'dotadd[plots]'
 
     Examples:
 

@@ -48,7 +48,8 @@ def predict(
         dotadd predict a9a.dotadd a9a.t --scores -o scores.txt
         dotadd predict sites.dotadd part-*.fasta.gz -o sites.tsv.gz
         dotadd predict spam.dotadd mails.csv --column text -o spam.parquet
-        dotadd predict all.dotadd "part-*.parquet" -o scores --scheduler tcp://10.0.0.1:8786
+        dotadd predict all.dotadd "part-*.parquet" -o scores \\
+            --scheduler tcp://10.0.0.1:8786
 
     Parameters
     ----------

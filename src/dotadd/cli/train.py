@@ -64,14 +64,15 @@ def train(
         dotadd train digits.svm -o digits.dotadd --kernel rbf --gamma 0.02 -C 5
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
-        dotadd train "part-*.parquet" --label y -o all.dotadd --scheduler tcp://10.0.0.1:8786
+        dotadd train "part-*.parquet" --label y -o all.dotadd \\
+            --scheduler tcp://10.0.0.1:8786
         dotadd train "part-*.parquet" --label y -o all.dotadd --workers 4
 
     Parameters
     ----------
     data
         One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet;
-        images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files.
+        images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files (pip install 'dotadd[images]').
     output
         The model file to write.
     solver

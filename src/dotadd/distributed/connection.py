@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from dotadd import extras
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
@@ -27,10 +28,7 @@ ANSWER = 5.0  # seconds in which a scheduler has to answer, each time that it is
 
 
 def _require_dask() -> None:
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise DotaddError("training on several machines needs Dask: pip install 'dotadd[dask]'") from None
+    extras.require("distributed", "work on several machines needs")
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,8 @@ def _lengths(n: int | tuple[int, int]) -> tuple[int, int]:
 class NGrams(KmerMap):
     """Counts of the runs of n characters, blanks and all, hashed into 2**bits slots.
 
-    n: their length, or a pair (shortest, longest) for all lengths between.
+    n: their length, or a pair (shortest, longest) for all lengths between. Where texts are not equally long, use
+    `.normalized()`: counts of long ones would outweigh the others.
     """
 
     def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:

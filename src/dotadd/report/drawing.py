@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dotadd import extras
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
@@ -34,11 +35,8 @@ def require_format(path: str | os.PathLike[str], formats: Sequence[str], what: s
     if kind not in formats:
         raise DotaddError(f"{path}: {what} are written as {', '.join(f'.{name}' for name in formats)}")
     if kind not in NEEDS_NOTHING:
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            instead = "".join(f", or write a .{name} file" for name in NEEDS_NOTHING if name in formats)
-            raise DotaddError(f"pictures need matplotlib: pip install 'dotadd[plots]'{instead}") from error
+        instead = "".join(f", or write a .{name} file" for name in NEEDS_NOTHING if name in formats)
+        extras.require("matplotlib", "pictures need", instead)
     return kind
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dotadd import extras
 from dotadd.batch import Images
 from dotadd.compressed import reading
-from dotadd.errors import DataError, DotaddError
+from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import Labels, label_table
@@ -36,10 +37,7 @@ class ImageFolder(FileSource):
         if not self._names():
             message = "is a folder without PNG and JPEG files; give other files by a pattern like folder/*.csv"
             raise DataError(message, self.path)
-        try:
-            import PIL.Image  # noqa: F401
-        except ImportError:
-            raise DotaddError(f'{self.path}: images need pillow: pip install "dotadd[images]"') from None
+        extras.require("PIL.Image", f"{self.path}: images need")
 
     @property
     def stride(self) -> int:
