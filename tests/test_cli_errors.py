@@ -156,3 +156,30 @@ def test_a_package_that_is_missing_is_named_with_its_extra_before_any_work(
     assert sorted(os.listdir(folder)) == before
     run([arguments.split()[0], "--help"])
     assert f"pip install 'dotadd[{extra}]'" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "options", "words"),
+    [
+        ("good.svm", "none.svm", "", "none.svm: no such file"),
+        ("good.svm", "empty.svm", "", "empty.svm"),
+        ("good.svm", "label.svm", "", "label.svm:2:1: "),
+        ("dna.csv", "bare.csv", "--column seq --label y --features NGrams(2)", "bare.csv"),
+        ("dna.csv", "text.csv", "--column seq --label y --features NGrams(2)", "text.csv.*labels are text"),
+        ("wide.csv", "narrow.csv", "--label y", "narrow.csv"),
+    ],
+)
+def test_a_test_file_is_looked_at_before_training(folder, capsys, monkeypatch, train, test, options, words):
+    def work(*_, **__):
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("dotadd.estimators.LinearSVM.fit", work)
+    (folder / "bare.csv").write_text("seq\nACGT\n")
+    (folder / "text.csv").write_text("seq,y\nACGT,yes\n")
+    (folder / "wide.csv").write_text("y,a,b\n1,2,3\n0,1,2\n")
+    (folder / "narrow.csv").write_text("y,a\n1,2\n0,1\n")
+    assert run(["train", train, "-o", "m", "--test", test, *options.split()]) == 2
+    err = capsys.readouterr().err
+    assert re.search(words, err), err
+    assert err.count("\n") == 1
+    assert not (folder / "m").exists()

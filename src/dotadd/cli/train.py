@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -21,6 +22,9 @@ from dotadd.cli.virtual import VirtualExamples
 
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
+    from dotadd.sources.base import Source
+
+FIRST_ROWS = 1 << 16  # bytes of data that tell what it is
 
 
 def train(
@@ -105,6 +109,8 @@ def train(
     else:
         source = virtual.around(reading.open(list(data)))
     held_out = reading.open([test]) if test else None
+    if held_out is not None:
+        require_testable(held_out, None if cluster.wanted else source)
 
     from dotadd.cli.progress import Watch, opened_log, write_json_line
 
@@ -152,6 +158,21 @@ def train(
         if kernel.kernel is None:
             streaming.finish(svm, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE
+
+
+def require_testable(held_out: Source, trained_on: Source | None) -> None:
+    """Refuse now, by its first rows, what the model could not be measured on after hours of training."""
+    from dotadd.errors import DataError
+    from dotadd.sources.base import require_alike
+
+    first = next(iter(held_out.chunks(FIRST_ROWS)), None)
+    if first is None or not len(first):
+        raise DataError("has no rows that can be used", held_out.name)
+    if first.y is None:
+        raise DataError("there are no labels to compare with; name their column with --label", first.path)
+    if trained_on is not None and (other := next(iter(trained_on.chunks(FIRST_ROWS)), None)) is not None:
+        require_alike(replace(other, batch=other.batch.typical()), first)
+    held_out.skipped.clear()
 
 
 def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
