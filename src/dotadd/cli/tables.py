@@ -50,15 +50,23 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 
 
 def _widths(columns: Sequence[Sequence[str]], words: Collection[int], room: int | None) -> list[int]:
-    """Of each column; names have less if not all columns fit."""
+    """Of each column. Names have less if not all columns would fit, and headings as little as lets them fit."""
     from rich.cells import cell_len
 
-    numbers = [0 if k in words else max(map(cell_len, column[1:]), default=0) for k, column in enumerate(columns)]
-    names = [max(map(cell_len, column if k in words else column[:1])) for k, column in enumerate(columns)]
-    wide, narrow = (
-        [max(number, min(name, most)) for number, name in zip(numbers, names, strict=True)] for most in (FOLD, NARROW)
-    )
-    return wide if room is None or _total(wide) <= room else narrow
+    def at_most(name: int, heading: int, *, folded: bool = False) -> list[int]:
+        widths = []
+        for k, (first, *cells) in enumerate(columns):
+            top = max(map(cell_len, first.split() if folded else [first]), default=0)
+            body = max(map(cell_len, cells), default=0)
+            widths.append(max(1, min(max(top, body), name) if k in words else max(body, min(top, heading))))
+        return widths
+
+    wide = at_most(FOLD, FOLD)
+    if room is None or _total(wide) <= room:
+        return wide
+    name = min(FOLD, max(NARROW, room // 3))
+    narrow, folded = at_most(name, NARROW), at_most(name, NARROW, folded=True)
+    return folded if _total(folded) <= room else narrow
 
 
 def _total(widths: Sequence[int]) -> int:
