@@ -40,8 +40,8 @@ class Cluster:
     """File (PEM) of the key of this certificate."""
 
     workers: Processes | None = None
-    """Start so many Dask workers on this machine instead, which take orders from nobody else. --memory is for each. Both
-    need Dask: pip install 'dotadd[dask]'"""
+    """Start so many Dask workers on this machine instead, which take orders from nobody else. --memory is for each.
+    Both need Dask: pip install 'dotadd[dask]'"""
 
     @property
     def wanted(self) -> bool:

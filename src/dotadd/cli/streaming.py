@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -44,8 +44,19 @@ class Streaming:
         from dotadd.solvers.checkpoint import Unasked
 
         beside = not os.path.exists(output) or os.path.isfile(output)
-        usual = str if self.checkpoint_every != type(self).checkpoint_every else Unasked
+        usual = str if self._often else Unasked
         return self.checkpoint or (usual(f"{output}.checkpoint") if beside else None)
+
+    @property
+    def _often(self) -> bool:
+        """Whether checkpoints were asked for by how often they are to be written."""
+        return self.checkpoint_every != type(self).checkpoint_every
+
+    def checkpoints(self, output: str) -> dict[str, Any]:
+        """The arguments of `fit` about them; of none at all nobody says how often."""
+        path = self.path(output)
+        every = self.checkpoint_every if path is not None or self._often else None
+        return {"checkpoint": path, "checkpoint_every": every, "resume": self.resume}
 
     def require(self, output: str) -> None:
         """Refuse now what could not work later, and tell of a checkpoint that is in the way."""

@@ -130,9 +130,7 @@ def train(
         if kernel.kernel is None:
             further = {
                 "announce": watch.announce,
-                "checkpoint": streaming.path(output),
-                "checkpoint_every": streaming.checkpoint_every,
-                "resume": streaming.resume,
+                **streaming.checkpoints(output),
                 "keep_cache": streaming.keep_cache,
             }
         if client is not None:
