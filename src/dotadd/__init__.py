@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dotadd.errors import IndefiniteKernelWarning as IndefiniteKernelWarning
     from dotadd.errors import ModelError as ModelError
     from dotadd.errors import NotConvergedWarning as NotConvergedWarning
+    from dotadd.errors import UntrainedClassWarning as UntrainedClassWarning
     from dotadd.errors import UnusedColumnsWarning as UnusedColumnsWarning
     from dotadd.estimators import LinearSVM as LinearSVM
     from dotadd.features.base import FeatureMap as FeatureMap
@@ -59,6 +60,7 @@ __all__, __getattr__ = lazy(
             "IndefiniteKernelWarning",
             "ModelError",
             "NotConvergedWarning",
+            "UntrainedClassWarning",
             "UnusedColumnsWarning",
         ],
         ".estimators": ["LinearSVM"],

@@ -41,6 +41,10 @@ class NotConvergedWarning(UserWarning):
     """Training ended before the tolerance was reached; the message quotes the gap."""
 
 
+class UntrainedClassWarning(UserWarning):
+    """Training ended before it came to some of the classes; they are never predicted."""
+
+
 class IndefiniteKernelWarning(UserWarning):
     """The kernel is no inner product in any space, so that what training finds need not be the best there is."""
 

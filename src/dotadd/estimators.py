@@ -386,7 +386,9 @@ class LinearSVM(Estimator):
         }
         if (transforms := getattr(source, "transforms", None)) is not None:
             training["virtual"] = repr(transforms)
-        self.model_ = Model(phi, shape, w, np.array([r.intercept for r in results]), classes, training, names)
+        untrained = [k for k, result in enumerate(results) if not result.trained]
+        b = np.array([result.intercept for result in results])
+        self.model_ = Model(phi, shape, w, b, classes, training, names, untrained)
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, max(result.passes for result in results))
         if shape.n_features is not None:
@@ -394,6 +396,7 @@ class LinearSVM(Estimator):
 
     def _warn_unless_converged(self) -> None:
         results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        self._warn_of_untrained(results)
         short = [result for result in results if not result.converged]
         if not short:
             return

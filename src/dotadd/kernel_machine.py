@@ -141,6 +141,7 @@ class KernelSVM(Estimator):
         self._keep(examples, targets.classes, results, source)
         self._remember_feature_names(X)
         self._warn_unless_converged(results)
+        self._warn_of_untrained(results)
         return self
 
     def _loaded(self, source: Source, kernel: Kernel) -> Chunk:
@@ -247,6 +248,7 @@ class KernelSVM(Estimator):
             classes,
             training,
             source.names(),
+            [k for k, result in enumerate(results) if not result.trained],
         )
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = np.array([max(1, result.steps) for result in results])

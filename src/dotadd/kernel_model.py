@@ -11,7 +11,7 @@ the rows of the support vectors as tensors `vectors.*`, what a map has learned a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -58,8 +58,9 @@ class KernelModel(Classifier):
         classes: np.ndarray,
         training: dict[str, Any] | None = None,
         columns: Layout | None = None,
+        untrained: Sequence[int] = (),
     ) -> None:
-        super().__init__(shape, classes, training, columns)
+        super().__init__(shape, classes, training, columns, untrained)
         self.kernel, self.vectors, self.support, self.counts = kernel, vectors, support, counts
         self.coefficients, self.intercept = coefficients, intercept
         k, given = len(self.classes), isinstance(kernel, Precomputed)
@@ -80,6 +81,14 @@ class KernelModel(Classifier):
         self._rows = np.asarray(support) if given else np.arange(len(support))  # of the Gram with other examples
         self._first = np.concatenate([[0], np.cumsum(counts)])  # the first support vector of each class
 
+    @property
+    def problems(self) -> int:
+        return len(self.classes) * (len(self.classes) - 1) // 2
+
+    def never_predicted(self) -> np.ndarray:
+        voting = [pair for k, pair in enumerate(pairs(len(self.classes))) if k not in self.untrained]
+        return np.setdiff1d(np.arange(len(self.classes)), voting)
+
     def winners(self, scores: np.ndarray) -> np.ndarray:
         """Which class has most votes; the first of those that have as many, as in LIBSVM."""
         return super().winners(scores if scores.ndim == 1 else np.rint(scores))
@@ -93,7 +102,12 @@ class KernelModel(Classifier):
 
     def _scores(self, batch: Batch, threads: int) -> np.ndarray:
         decisions = self.decisions(batch, threads)
-        return decisions[0] if len(decisions) == 1 else votes(decisions, len(self.classes))
+        if len(decisions) == 1:
+            return decisions[0]
+        decisions[list(self.untrained)] = np.nan  # they speak for neither
+        scores = votes(decisions, len(self.classes))
+        scores[:, self.never_predicted()] = -np.inf
+        return scores
 
     def decisions(self, batch: Batch, threads: int = 1) -> np.ndarray:
         """The outputs of all binary problems: an array of shape (pairs, rows)."""
@@ -163,13 +177,13 @@ class KernelModel(Classifier):
 
 def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
     """Scores of shape (rows, classes) from those of all pairs: the pairs that a class wins, and less than a third for
-    how clearly, as scikit-learn's SVC has them."""
+    how clearly, as scikit-learn's SVC has them. Pairs whose decisions are NaN do not vote."""
     won, sure = np.zeros((2, classes, decisions.shape[1]))
     for (i, j), decision in zip(pairs(classes), decisions, strict=True):
         won[i] += decision >= 0.0
         won[j] += decision < 0.0
-        sure[i] += decision
-        sure[j] -= decision
+        sure[i] += np.nan_to_num(decision)
+        sure[j] -= np.nan_to_num(decision)
     return np.ascontiguousarray((won + sure / (3.0 * (np.abs(sure) + 1.0))).T)
 
 
@@ -197,7 +211,7 @@ def kernel_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> KernelM
         vectors = _loaded_batch(stored)
         model = KernelModel(
             kernel, stored.shape, vectors, support, counts, coefficients, intercept, stored.classes, stored.training,
-            stored.columns,
+            stored.columns, stored.untrained,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         message = str(error) if isinstance(error, ModelError) else f"support vectors are damaged ({error})"

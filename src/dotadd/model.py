@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,8 +42,9 @@ class Model(Classifier):
         classes: np.ndarray,
         training: dict[str, Any] | None = None,
         columns: Layout | None = None,
+        untrained: Sequence[int] = (),
     ) -> None:
-        super().__init__(shape, classes, training, columns)
+        super().__init__(shape, classes, training, columns, untrained)
         self.phi = phi
         self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
         rows = 1 if len(self.classes) == 2 else len(self.classes)
@@ -53,6 +54,13 @@ class Model(Classifier):
                 f"{self.w.shape} and an intercept of shape {self.intercept.shape}"
             )
 
+    @property
+    def problems(self) -> int:
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def never_predicted(self) -> np.ndarray:
+        return np.array(self.untrained, np.int64)
+
     def _usable(self, chunk: Chunk, source: Source) -> Chunk:
         return usable_rows(self.fitting(chunk), self.phi, source)
 
@@ -60,6 +68,7 @@ class Model(Classifier):
         """Scores of a batch; each row of w is handed out as it lies, mapped from the file or in memory."""
         examples = Expansion(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
         out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
+        out[self.never_predicted()] = -np.inf
         return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
 
     def fitting(self, chunk: Chunk) -> Chunk:
@@ -117,7 +126,10 @@ def _linear_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> Model:
         ) from error
     phi = stored.map_of(phi)
     try:
-        model = Model(phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns)
+        model = Model(
+            phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns,
+            stored.untrained,
+        )  # fmt: skip
     except ModelError as error:
         raise ModelError(f"{stored.path}: {error}") from error
     model.written = stored.written()

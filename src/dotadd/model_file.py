@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -38,17 +38,37 @@ TENSOR_TYPES: dict[str, type] = tensor_file.TYPES
 
 class Classifier:
     """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
-    that it was trained on, if it was one: in other tables they are found by name."""
+    that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
+    binary problems that training did not come to, unless it came to none: their answers do not count."""
 
     splits: ClassVar[bool] = True
     """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
 
     def __init__(
-        self, shape: Shape, classes: np.ndarray, training: dict[str, Any] | None, columns: Layout | None = None
+        self,
+        shape: Shape,
+        classes: np.ndarray,
+        training: dict[str, Any] | None,
+        columns: Layout | None = None,
+        untrained: Sequence[int] = (),
     ) -> None:
         self.shape, self.classes, self.columns = shape, np.asarray(classes), columns
+        self.untrained = tuple(untrained)
+        if not all(isinstance(k, int) and 0 <= k < self.problems for k in self.untrained):
+            raise ModelError(f"untrained problems {list(self.untrained)} do not fit {self.problems} binary problems")
+        if len(self.untrained) == self.problems:
+            self.untrained = ()
         self.training: dict[str, Any] = jsonable(training or {})
         self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
+
+    @property
+    def problems(self) -> int:
+        """How many binary problems there are."""
+        raise NotImplementedError
+
+    def never_predicted(self) -> np.ndarray:
+        """The numbers of the classes that no answer speaks for."""
+        raise NotImplementedError
 
     def _scores(self, batch: Batch, threads: int) -> np.ndarray:
         """Scores of a batch that fits."""
@@ -139,6 +159,7 @@ class Classifier:
             "shape": self.shape.to_dict(),
             "classes": _classes_to_json(self.classes),
             **({} if self.columns is None else {"columns": self.columns.to_dict()}),
+            **({"untrained": self.untrained} if self.untrained else {}),
             "training": self.training,
         }
         with replacing(path) as temporary:
@@ -185,6 +206,7 @@ class Stored:
             self.classes = _classes_from_json(self.record["classes"])
             columns = self.record.get("columns")  # of a table that was trained on by a version that knew names
             self.columns = None if columns is None else Layout.from_dict(columns)
+            self.untrained = list(self.record.get("untrained", ()))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
-from dotadd.errors import DataError, DotaddError
+from dotadd.errors import DataError, DotaddError, UntrainedClassWarning
 from dotadd.model_file import Classifier
+from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
 from dotadd.targets import positive
 from dotadd.threads import thread_count
@@ -148,6 +149,19 @@ class Estimator:
         """Drop all that an earlier fit has found: what the next one does not set must not speak for its data."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
+
+    def _warn_of_untrained(self, results: Sequence[Any]) -> None:
+        """Tell of classes that there is no answer for."""
+        late = [result for result in results if not result.trained]
+        never = [str(label) for label in self.classes_[self.model_.never_predicted()].tolist()]
+        if not late or not (never or len(late) == len(results)):
+            return
+        what = (
+            f"{len(never)} of {len(self.classes_)} classes were trained; they are never predicted: {', '.join(never)}"
+        )
+        what = what if never else "any class was trained, and predictions mean nothing"
+        when = {Reason.MAX_TIME: "the time limit was reached"}.get(late[0].reason, "training ended")
+        warnings.warn(f"{when} before {what}", UntrainedClassWarning, stacklevel=4)
 
     def _remember_feature_names(self, X: Any) -> None:
         names = _feature_names(X)

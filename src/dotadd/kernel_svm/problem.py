@@ -94,6 +94,11 @@ class KernelResult:
         return relative_gap(self.primal, self.primal - self.dual)
 
     @property
+    def trained(self) -> bool:
+        """Whether there is an answer at all: not where training ended before it came to this problem."""
+        return self.converged or bool(self.alpha.any())
+
+    @property
     def converged(self) -> bool:
         return self.reason is Reason.CONVERGED
 

@@ -90,6 +90,11 @@ class Result:
             object.__setattr__(self, "gap", None if self.gap is None else np.nan)
 
     @property
+    def trained(self) -> bool:
+        """Whether there is an answer at all: not where training ended before it came to this problem."""
+        return self.passes > 0 or self.converged or bool(self.w.any())
+
+    @property
     def converged(self) -> bool:
         """Whether it is as good as was asked for; methods without a gap can only tell that they no longer improve."""
         return self.reason is Reason.CONVERGED or (self.reason is Reason.STALLED and self.gap is None)
