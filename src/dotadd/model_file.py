@@ -24,7 +24,7 @@ import numpy as np
 from dotadd._util import tensor_file
 from dotadd.atomic import replacing
 from dotadd.batch import Batch, SparseRows
-from dotadd.errors import ModelError
+from dotadd.errors import DataError, DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.by_name import by_name
@@ -119,6 +119,36 @@ class Classifier:
     def predict(self, X: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """Labels of anything `dotadd.open` takes."""
         return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, n_jobs: int | None = None) -> float:
+        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
+        if y is not None:
+            return accuracy(self.predict(X, n_jobs=n_jobs), y, sample_weight)
+        from dotadd.sources import open as open_source
+
+        source = open_source(X, like=self.like(labels=True))
+        found, truth = [], []
+        for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
+            if chunk.y is None:
+                raise DataError("has no labels to score against", source.name)
+            found.append(self.classes[self.winners(scores)])
+            truth.append(chunk.y)
+        return accuracy(np.concatenate(found), np.concatenate(truth), sample_weight)
+
+    def fit(self, X: Any, y: Any = None, **more: Any) -> None:
+        """A model is trained already, and refuses; to scikit-learn, nothing is a classifier that has no `fit`."""
+        raise DotaddError("a model is trained already: fit a LinearSVM or KernelSVM, or wrap it in a FrozenEstimator")
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, under the name that scikit-learn looks for."""
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return classifier_tags()
 
     def winners(self, scores: np.ndarray) -> np.ndarray:
         """Which class each score, or each row of scores, speaks for: its number in `classes`."""
@@ -240,6 +270,23 @@ class Stored:
 
     def _foreign(self) -> ModelError:
         return ModelError(f"{self.path}: a safetensors file, but not a model of dotadd")
+
+
+def accuracy(predicted: np.ndarray, y: Any, sample_weight: Any = None) -> float:
+    """The share of labels that are right, each with its weight."""
+    return float(np.average(predicted == np.asarray(y), weights=sample_weight))
+
+
+def classifier_tags() -> Any:
+    """What scikit-learn asks of a classifier; only then is it imported."""
+    from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+    return Tags(
+        estimator_type="classifier",
+        target_tags=TargetTags(required=True),
+        classifier_tags=ClassifierTags(),
+        input_tags=InputTags(sparse=True, string=True, three_d_array=True),
+    )
 
 
 def state_tensors(phi: FeatureMap) -> dict[str, np.ndarray]:

@@ -15,10 +15,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from dotadd.errors import DataError, DotaddError, UntrainedClassWarning
-from dotadd.model_file import Classifier
+from dotadd.errors import DotaddError, UntrainedClassWarning
+from dotadd.model_file import Classifier, accuracy, classifier_tags
 from dotadd.solvers.result import Reason
-from dotadd.sources import open as open_source
 from dotadd.targets import positive
 from dotadd.threads import thread_count
 
@@ -80,13 +79,11 @@ class Estimator:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy. Without `y`, X must bring its own labels, as a file does."""
-        if y is None:
-            source = open_source(X)
-            y = source.load().y
-            if y is None:
-                raise DataError("has no labels to score against", source.name)
-            X = source
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+        if y is not None:
+            return accuracy(self.predict(X), y, sample_weight)
+        self._require_fitted()
+        model: Classifier = self.model_
+        return model.score(X, sample_weight=sample_weight, n_jobs=self.n_jobs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; `dotadd.load(path)` reads it."""
@@ -136,14 +133,7 @@ class Estimator:
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(sparse=True, string=True, three_d_array=True),
-        )
+        return classifier_tags()
 
     def _forget(self) -> None:
         """Drop all that an earlier fit has found: what the next one does not set must not speak for its data."""
