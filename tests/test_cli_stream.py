@@ -196,11 +196,10 @@ def test_the_copy_of_a_text_stays_or_goes_as_asked(large):
     assert len(list(large.glob("*.arrow"))) == 1
 
 
-def test_data_in_memory_cannot_be_resumed(large, capsys):
+def test_what_is_no_checkpoint_is_refused_whether_the_data_fits_or_not(large, capsys):
     (large / "m.checkpoint").write_text("something else")
-    assert train("-o m --resume") == 2
-    assert "the data fits in memory" in capsys.readouterr().err
-    assert train("-o m --resume --memory 2kB") == 2
-    assert "no checkpoint of dotadd, or damaged" in capsys.readouterr().err
+    for memory in ("", " --memory 2kB"):
+        assert train(f"-o m --resume{memory}") == 2
+        assert "no checkpoint of dotadd, or damaged" in capsys.readouterr().err
     assert train("-o m --memory few") == 2
     assert "'few' is no size of memory" in capsys.readouterr().err

@@ -107,7 +107,8 @@ def test_lost_bytes_are_counted_and_come_back_by_squeezing(kind):
     places = pool.put(batch)
     before = pool.nbytes
     pool.free(places[::2])
-    share = batch.row_bytes()[::2].sum() / batch.row_bytes().sum()
+    lengths = batch.row_bytes() + 8  # what lies beside a row goes with it
+    share = lengths[::2].sum() / lengths.sum()
     assert pool.loose == pytest.approx(share)
     assert pool.loose > LOOSE
     assert pool.squeeze(places[1::2])
@@ -125,7 +126,8 @@ def test_the_same_layout_can_be_made_again(kind):
     if stay is None:
         spare = pool.layout(np.arange(0))["spare"]
         stay = np.setdiff1d(np.arange(len(pool)), spare)
-    again, there = Pool.again(pool.layout(stay), type(pool.batch), 100_000, 8)
+    there = pool.layout(stay)["places"]
+    again = Pool.again(pool.layout(stay), type(pool.batch), 100_000, 8)
     assert again.takes(pool.batch)
     batch = pool.batch.take(stay)
     order = np.random.default_rng(3).permutation(len(stay))
@@ -136,6 +138,44 @@ def test_the_same_layout_can_be_made_again(kind):
     if isinstance(pool, FixedPool):
         more = rows(kind, 5, 9)
         assert again.put(more).tolist() == pool.put(more).tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layout_that_takes_more_than_allowed_is_not_made_again(kind):
+    pool = Pool.like(rows(kind, 1, 0), 100_000, 8)
+    places = pool.put(rows(kind, 30, 1))
+    layout, kind = pool.layout(places), type(pool.batch)
+    assert Pool.again(layout, kind, pool.nbytes, 8) is not None
+    assert Pool.again(layout, kind, pool.nbytes - 1, 8) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_taken_as_rows_come(kind):
+    pool = Pool.like(rows(kind, 1, 0), 1 << 40, 8)
+    for turn in range(20):
+        pool.put(rows(kind, 10, turn))
+        assert pool.room <= 4 * pool.nbytes + 200
+    small = Pool.like(rows(kind, 1, 0), 4000, 8)
+    while small.has_room(batch := rows(kind, 3, 5)):
+        small.put(batch)
+        assert small.room <= (2 if isinstance(small, LatticePool) else 1) * 4000 + 8  # states and arcs share the bytes
+
+
+@pytest.mark.parametrize("kind", ["strings", "sparse", "lattices"])
+def test_places_of_empty_rows_come_back_by_squeezing(kind):
+    empty = rows(kind, 9, 1).slice(0, 0)
+    pool = Pool.like(empty, 100_000, 8)
+    if kind == "lattices":
+        none = Lattices.from_automata([Automaton.from_arcs([], {0: 1.0})] * 6)
+    elif kind == "strings":
+        none = Strings(np.zeros(0, np.uint8), np.zeros(7, np.int64))
+    else:
+        none = SparseRows(np.zeros(7, np.int64), empty.indices, empty.values, 50)
+    places = pool.put(none)
+    pool.free(places[1:])
+    assert pool.loose > LOOSE
+    assert pool.squeeze(places[:1])
+    assert len(pool) == 1
 
 
 def test_other_kinds_of_rows_are_not_taken():

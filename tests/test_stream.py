@@ -285,6 +285,55 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, at, kind):
     assert [row.dual for row in resumed.trace] == [row.dual for row in unbroken.trace]
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "binary, then with values", "one length, then any"])
+@pytest.mark.parametrize("factor", [0.5, 1.7])
+def test_a_run_goes_on_with_less_or_more_memory_than_it_had(tmp_path, kind, factor):
+    settings = Settings(tol=1e-4, seed=5, max_passes=4)
+    file = Checkpoint(str(tmp_path / "c"))
+    before = stream(flow_of_kind(kind), replace(settings, checkpoint=file))[0]
+    flow = flow_of_kind(kind)
+    assert file.memory_on_disk() == flow.memory
+    object.__setattr__(flow, "memory", int(factor * flow.memory))
+    after = stream(flow, replace(settings, max_passes=8, checkpoint=file, resume=True))[0]
+    assert (before.passes, after.passes) == (4, 8)
+    assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(row.dual for row in after.trace))
+    assert before.dual < after.dual <= after.primal
+
+
+def test_a_store_with_less_room_takes_what_fits_of_what_there_was(tmp_path):
+    X, y = noisy(n=300, seed=14)
+    flow = flow_of(DenseRows(X), Linear(), y)
+    alphas = [np.random.default_rng(0).random(300)]
+    full = Store(flow, alphas, 20_000, 0)
+    rows = np.arange(0, 300, 2)
+    batch, ones = DenseRows(X[rows]), np.ones(len(rows))
+    full.add(rows, batch, [y[rows]], ones, ones, [alphas[0][rows]], [np.ones(len(rows), np.uint8)])
+    assert len(full) == len(rows)
+    small = Store(flow, alphas, 5000, 0)
+    small.restore(full.state(), 0.0)
+    assert 0.5 * 5000 < small.pool.nbytes <= 5000
+    places = small.places()
+    kept = small.rows[places]
+    assert set(kept.tolist()) <= set(rows.tolist())
+    assert np.array_equal(np.flatnonzero(small.kept), np.sort(kept))
+    np.testing.assert_array_equal(small.pool.batch.values[places], X[kept])
+    np.testing.assert_array_equal(small.alphas[0][places], alphas[0][kept])
+
+
+@pytest.mark.parametrize("after", [0, 1, 7, 299, 300])
+def test_a_pass_goes_on_at_the_row_where_it_was_however_pieces_are_cut(after):
+    X, y = noisy(n=300, seed=14)
+    flow = flow_of(DenseRows(X), Linear(), y)
+    rows = [(row, value) for piece in flow.pieces(5 * X[0].nbytes, after=after) for row, value in enumerate_rows(piece)]
+    assert [row for row, _ in rows] == list(range(after, 300))
+    np.testing.assert_array_equal([value for _, value in rows], X[after:, 0])
+
+
+def enumerate_rows(piece):
+    assert len(piece.signs[0]) == len(piece.cost) == len(piece)
+    return enumerate(piece.batch.values[:, 0], piece.first_row)
+
+
 @pytest.mark.parametrize("problems", [1, 3])
 def test_with_a_free_intercept_the_returned_alpha_proves_the_returned_gap(problems):
     X, _ = noisy(n=200, seed=21)

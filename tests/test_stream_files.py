@@ -13,7 +13,7 @@ import pytest
 
 import dotadd
 from dotadd import LinearSVM
-from dotadd.errors import DataError, DotaddError, StreamingWarning
+from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
 from dotadd.sources.identity import Watched
 from dotadd.targets import Tally
 
@@ -154,8 +154,31 @@ def test_what_needs_all_examples_in_memory_says_so(tmp_path):
             LinearSVM(memory="20kB", solver=solver).fit(path)
     with pytest.raises(DotaddError, match="is no size of memory"):
         LinearSVM(memory="much").fit(path)
-    with pytest.raises(DotaddError, match="the data fits in memory"):
+    with pytest.raises(DotaddError, match="there is no checkpoint to resume from"):
         LinearSVM().fit(path, checkpoint=tmp_path / "c", resume=True)
+    with pytest.raises(DotaddError, match="resume needs the checkpoint of a run with"):
+        LinearSVM(solver="ocas").fit(path, checkpoint=tmp_path / "c", resume=True)
+
+
+@pytest.mark.parametrize("free", [3, 10**5, 10**12])
+def test_a_run_goes_on_with_the_budget_it_had_whatever_is_free_now(tmp_path, free, monkeypatch):
+    """More might hold all the data, less might not hold what was kept; either way the bits are those of one run."""
+    path = arrow(tmp_path / "x.arrow", 4000, 20, batch=100)
+    options = {"n_jobs": 1, "random_state": 3, "C": 0.1}
+    with monkeypatch.context() as then:
+        then.setattr("dotadd.estimators.available", lambda: 200_000)
+        unbroken = quiet_fit(LinearSVM(**options), path)
+        file = tmp_path / "c"
+        with pytest.warns(NotConvergedWarning):
+            quiet_fit(LinearSVM(**options, max_passes=1), path, checkpoint=file)
+    monkeypatch.setattr("dotadd.estimators.available", lambda: free)
+    resumed = quiet_fit(LinearSVM(**options), path, checkpoint=file, resume=True)
+    assert resumed.result_.solver == "stream"
+    assert resumed.coef_.tobytes() == unbroken.coef_.tobytes()
+    assert resumed.result_.passes == unbroken.result_.passes
+    smaller = quiet_fit(LinearSVM(**options, memory="40kB"), path, checkpoint=file, resume=True)
+    assert smaller.result_.gap <= 1e-3
+    assert max(row.cached for row in smaller.result_.trace[1:]) < max(row.cached for row in unbroken.result_.trace)
 
 
 @pytest.mark.parametrize("how", ["cut", "touched"])

@@ -154,9 +154,9 @@ class LinearSVM(Estimator):
         KeyboardInterrupt is raised. The same if `on_progress` raises it.
 
         Of data larger than `memory`: every `checkpoint_every` seconds (60) the state of training is written to the file
-        `checkpoint`, and with `resume` training goes on from there; a solver that writes none refuses to. Text is first
-        copied to an Arrow file beside it, which is removed at the end unless `keep_cache`. announce(line) is told what
-        happens to files; by default it is a warning.
+        `checkpoint`, and with `resume` training goes on from there, with the `memory` it had unless another one is asked
+        for; a solver that writes none refuses to. Text is first copied to an Arrow file beside it, which is removed at
+        the end unless `keep_cache`. announce(line) is told what happens to files; by default it is a warning.
 
         `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
         that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
@@ -174,16 +174,16 @@ class LinearSVM(Estimator):
             return self
         if self.solver in METHODS:
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
+        if resume and self.solver not in ("auto", "stream"):
+            raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
         source = open_source(X, column(y), sample_weight)
-        budget = available() // 2 if self.memory is None else parse_bytes(self.memory)
+        budget = self._budget(where if resume else None)
         earlier = [start] if isinstance(start, Result) else start
         data = None
-        if self.solver not in STREAMING:
+        if self.solver not in STREAMING and not resume:  # what was streamed goes on so, whatever would fit by now
             with suppress(TooLargeError):  # and forget it: the traceback would keep what was loaded
                 data = source.load(budget)
         if data is not None:
-            if resume:
-                raise DotaddError("the data fits in memory, and only training on data that does not can be resumed")
             none_kept(where, "training on data that fits in memory")
             self._fit_memory(source, data, budget, earlier, on_progress, announce)
         else:
@@ -248,13 +248,11 @@ class LinearSVM(Estimator):
         if solver == "auto":
             solver, why = "stream", f"the examples take more than {words(budget)} of memory"
         if solver != "stream":
-            if resume:
-                raise DotaddError(f'solver={solver!r} cannot resume what it has begun; solver="stream" can')
             none_kept(checkpoint, f"solver={solver!r}")
             checkpoint = None
         copies: list[Any] = []
         try:
-            if self.solver not in STREAMING:
+            if self.solver not in STREAMING and not resume:
                 announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
             source, copies = as_arrow(source, announce=announce)
             survey = Survey.of(source, self._resolved, piece_bytes(budget))
@@ -305,6 +303,13 @@ class LinearSVM(Estimator):
             results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=resume))
             fitting.note_skipped(parts, data)
         self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
+
+    def _budget(self, resumed: Checkpoint | None) -> int:
+        """Bytes that examples may take: as asked for, or as the run to go on with had, or half of what is free."""
+        if self.memory is not None:
+            return parse_bytes(self.memory)
+        had = None if resumed is None else resumed.memory_on_disk()
+        return available() // 2 if had is None else had
 
     def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
         def tell(progress: Progress, k: int) -> None:

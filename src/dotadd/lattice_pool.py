@@ -7,7 +7,7 @@ import numpy as np
 from dotadd._jit import plain
 from dotadd.batch import Batch, item_places
 from dotadd.lattices import Lattices
-from dotadd.pool import Pool, slide
+from dotadd.pool import Pool, longer, slide
 
 
 class LatticePool(Pool):
@@ -19,10 +19,9 @@ class LatticePool(Pool):
         self._limit, self._beside = nbytes, beside
         an_arc = sum(getattr(batch, name).itemsize for name in self.ARCS)
         a_state = batch.finals.itemsize + 8
-        # memory is taken when it is written to, and whether states or arcs will need more of it nobody knows
-        self._arcs = {name: np.empty(nbytes // an_arc, getattr(batch, name).dtype) for name in self.ARCS}
-        self._finals = np.empty(nbytes // a_state, batch.finals.dtype)
-        self._arc_offsets = np.zeros(len(self._finals) + 1, np.int64)
+        self._arcs = {name: np.zeros(0, getattr(batch, name).dtype) for name in self.ARCS}
+        self._finals = np.zeros(0, batch.finals.dtype)
+        self._arc_offsets = np.zeros(1, np.int64)
         self._state_offsets = np.zeros(1, np.int64)
         self._gone = np.zeros(0, np.bool_)
         self._sizes = an_arc, a_state
@@ -32,6 +31,11 @@ class LatticePool(Pool):
         """No lattices, of the types that those had which lay so."""
         none = np.zeros(1, np.int64)
         return Lattices(none, none, *(layout[name] for name in (*LatticePool.ARCS, "finals")))
+
+    @property
+    def room(self) -> int:
+        arrays = (*self._arcs.values(), self._finals, self._arc_offsets)
+        return sum(array.nbytes for array in arrays)
 
     def __len__(self) -> int:
         return len(self._state_offsets) - 1
@@ -73,6 +77,7 @@ class LatticePool(Pool):
         state, arc = int(self._state_offsets[-1]), int(self._row_arcs[-1])
         states = batch.state_offsets.astype(np.int64) - int(batch.state_offsets[0]) + state
         arcs = np.diff(batch.arc_offsets[batch.state_offsets])
+        self._extend(int(states[-1]), arc + int(arcs.sum()))
         self._state_offsets = np.concatenate([self._state_offsets, states[1:]])
         self._arc_offsets[self._state_offsets[-1]] = arc + int(arcs.sum())
         self._arc_offsets[states[:-1]] = arc + np.cumsum(arcs) - arcs
@@ -88,11 +93,23 @@ class LatticePool(Pool):
         lengths = {"states": np.diff(self._state_offsets), "arcs": np.diff(self._row_arcs)}
         return {"places": places, **lengths, **form}
 
-    def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
+    def reserve(self, layout: dict[str, np.ndarray]) -> bool:
+        states, arcs = int(layout["states"].sum()), int(layout["arcs"].sum())
+        if self._used(states, arcs, len(layout["states"])) > self._limit:
+            return False
+        self._extend(states, arcs)
         self._lay(layout["states"], layout["arcs"])
         self._gone = np.ones(len(self), np.bool_)
         self._gone[layout["places"]] = False
-        return layout["places"]
+        return True
+
+    def _extend(self, states: int, arcs: int) -> None:
+        """Room for so many states and arcs; which of them will need more of the memory nobody knows."""
+        an_arc, a_state = self._sizes
+        for name, array in self._arcs.items():
+            self._arcs[name] = longer(array, arcs, self._limit // an_arc)
+        self._finals = longer(self._finals, states, self._limit // a_state)
+        self._arc_offsets = longer(self._arc_offsets, states + 1, self._limit // a_state + 1)
 
     def _lay(self, states: np.ndarray, arcs: np.ndarray) -> None:
         """Rows with so many states and arcs; the arcs of each belong to its last state as yet."""
@@ -131,5 +148,4 @@ class LatticePool(Pool):
     @property
     def loose(self) -> float:
         states, arcs = np.diff(self._state_offsets)[self._gone], np.diff(self._row_arcs)[self._gone]
-        whole = self._used(int(self._state_offsets[-1]), int(self._row_arcs[-1]), 0)
-        return self._used(int(states.sum()), int(arcs.sum()), 0) / max(1, whole)
+        return self._used(int(states.sum()), int(arcs.sum()), np.count_nonzero(self._gone)) / max(1, self.nbytes)

@@ -3,6 +3,8 @@
 Rows of one width have slots that are used again. Rows of any length are written one after the other, and those that
 stay slide together once a quarter of the memory belongs to rows that have gone. Either way a row has a place, the
 number under which the batch of all places knows it.
+
+Memory is taken as rows come: who has few of them takes little, however much is allowed.
 """
 
 from __future__ import annotations
@@ -29,20 +31,28 @@ class Pool:
         return FixedPool(batch, nbytes, beside) if fixed else PackedPool(batch, nbytes, beside)
 
     @staticmethod
-    def again(layout: dict[str, np.ndarray], kind: type[Batch], nbytes: int, beside: int) -> tuple[Pool, np.ndarray]:
-        """A pool with room for rows of this kind that lay so in another; and their places, to be filled by `write`."""
+    def again(layout: dict[str, np.ndarray], kind: type[Batch], nbytes: int, beside: int) -> Pool | None:
+        """A pool with room for rows of this kind that lay so in another, to be filled by `write` at layout["places"].
+
+        None if they take more than so many bytes.
+        """
+        made: Pool
         if kind is Lattices:
             from dotadd.lattice_pool import LatticePool
 
-            room = LatticePool(LatticePool.empty(layout), nbytes, beside)
-            return room, room.reserve(layout)
-        empty = _batch(kind, *(layout[name] for name in ("items", "values") if name in layout))
-        pool = FixedPool if "spare" in layout else PackedPool
-        made = pool(empty, nbytes, beside)
-        return made, made.reserve(layout)
+            made = LatticePool(LatticePool.empty(layout), nbytes, beside)
+        else:
+            empty = _batch(kind, *(layout[name] for name in ("items", "values") if name in layout))
+            made = (FixedPool if "spare" in layout else PackedPool)(empty, nbytes, beside)
+        return made if made.reserve(layout) else None
 
     nbytes: int
     """Bytes that are used, rows that have gone included."""
+
+    @property
+    def room(self) -> int:
+        """Bytes for rows that are taken from the system, in use or not; it grows with the rows."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """Places, free ones included."""
@@ -72,8 +82,8 @@ class Pool:
         """Where these rows, all that are there, lie, and in what form: what makes the same room `again`."""
         raise NotImplementedError
 
-    def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
-        """Make room, in an empty pool, for rows that lay so; returns their places."""
+    def reserve(self, layout: dict[str, np.ndarray]) -> bool:
+        """Make room, in an empty pool, for rows that lay so; says whether there is enough."""
         raise NotImplementedError
 
     def write(self, places: np.ndarray, batch: Batch) -> None:
@@ -99,9 +109,14 @@ class FixedPool(Pool):
     def __init__(self, batch: Batch, nbytes: int, beside: int) -> None:
         rows = _values(batch)
         self._kind, self._row_bytes = type(batch), rows.itemsize * int(np.prod(rows.shape[1:])) + beside
-        self._rows = np.zeros((max(1, nbytes // self._row_bytes), *rows.shape[1:]), rows.dtype)
+        self._rows = np.zeros((0, *rows.shape[1:]), rows.dtype)
+        self._most = max(1, nbytes // self._row_bytes)
         self._high = 0  # places that were ever used
         self._spare = np.empty(0, np.int64)  # free ones among them, the next to be used at the end
+
+    @property
+    def room(self) -> int:
+        return self._rows.nbytes
 
     def __len__(self) -> int:
         return self._high
@@ -121,13 +136,14 @@ class FixedPool(Pool):
         return rows.shape[1:] == self._rows.shape[1:] and rows.dtype == self._rows.dtype
 
     def has_room(self, batch: Batch) -> bool:
-        return len(batch) <= len(self._rows) - self._high + len(self._spare)
+        return len(batch) <= self._most - self._high + len(self._spare)
 
     def put(self, batch: Batch) -> np.ndarray:
         left = max(0, len(self._spare) - len(batch))
         fresh = len(batch) - (len(self._spare) - left)
         places = np.concatenate([self._spare[left:], np.arange(self._high, self._high + fresh)])
         self._spare, self._high = self._spare[:left], self._high + fresh
+        self._rows = longer(self._rows, self._high, self._most)
         self._rows[places] = _values(batch)
         return places
 
@@ -137,10 +153,13 @@ class FixedPool(Pool):
     def layout(self, places: np.ndarray) -> dict[str, np.ndarray]:
         return {"places": places, "spare": self._spare, "items": self._rows[:0]}
 
-    def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
+    def reserve(self, layout: dict[str, np.ndarray]) -> bool:
         self._spare = layout["spare"]
         self._high = len(layout["places"]) + len(self._spare)
-        return layout["places"]
+        if self._high > self._most:
+            return False
+        self._rows = longer(self._rows, self._high, self._most)
+        return True
 
     def write(self, places: np.ndarray, batch: Batch) -> None:
         self._rows[places] = _values(batch)
@@ -151,11 +170,16 @@ class PackedPool(Pool):
 
     def __init__(self, batch: Batch, nbytes: int, beside: int) -> None:
         self._kind, self._limit, self._beside = type(batch), nbytes, beside
-        self._parts = [np.empty(nbytes // max(1, _item_bytes(batch)), part.dtype) for part in _items(batch)]
+        self._parts = [np.zeros(0, part.dtype) for part in _items(batch)]
+        self._most = nbytes // _item_bytes(batch)
         self._offsets = np.zeros(1, np.int64)
         self._gone = np.zeros(0, np.bool_)
         self._n_features, self._distinct = 0, True
         self._item_bytes = _item_bytes(batch)
+
+    @property
+    def room(self) -> int:
+        return sum(part.nbytes for part in self._parts)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -180,13 +204,14 @@ class PackedPool(Pool):
         )
 
     def has_room(self, batch: Batch) -> bool:
-        items = int(batch.row_bytes().sum()) // max(1, self._item_bytes)
+        items = int(batch.row_bytes().sum()) // self._item_bytes
         return self.nbytes + items * self._item_bytes + len(batch) * self._beside <= self._limit
 
     def put(self, batch: Batch) -> np.ndarray:
         offsets = _offsets(batch)
         first, stop = int(offsets[0]), int(offsets[-1])
         at = int(self._offsets[-1])
+        self._extend(at + stop - first)
         for mine, theirs in zip(self._parts, _items(batch), strict=True):
             mine[at : at + stop - first] = theirs[first:stop]
         places = np.arange(len(self), len(self) + len(batch))
@@ -202,11 +227,17 @@ class PackedPool(Pool):
         form = dict(zip(("items", "values"), (part[:0] for part in self._parts), strict=False))
         return {"places": places, "lengths": np.diff(self._offsets), **form}
 
-    def reserve(self, layout: dict[str, np.ndarray]) -> np.ndarray:
+    def reserve(self, layout: dict[str, np.ndarray]) -> bool:
         self._offsets = np.concatenate([[0], np.cumsum(layout["lengths"])])
         self._gone = np.ones(len(self), np.bool_)
         self._gone[layout["places"]] = False
-        return layout["places"]
+        if self.nbytes > self._limit:
+            return False
+        self._extend(int(self._offsets[-1]))
+        return True
+
+    def _extend(self, items: int) -> None:
+        self._parts = [longer(part, items, self._most) for part in self._parts]
 
     def write(self, places: np.ndarray, batch: Batch) -> None:
         _, to = item_places(self._offsets, places)
@@ -232,7 +263,22 @@ class PackedPool(Pool):
 
     @property
     def loose(self) -> float:
-        return float(np.diff(self._offsets)[self._gone].sum()) / max(1, int(self._offsets[-1]))
+        lost = int(np.diff(self._offsets)[self._gone].sum()) * self._item_bytes
+        return (lost + np.count_nonzero(self._gone) * self._beside) / max(1, self.nbytes)
+
+
+def longer(array: np.ndarray, length: int, most: int) -> np.ndarray:
+    """The array with room for at least so many entries, never more than `most`: itself, or a copy with zeros behind.
+
+    It doubles, so that what is copied is never more than what is new; and at more than half of the most it has all of
+    it, so that two of them never take more. Memory counts when it is written to.
+    """
+    if length <= len(array):
+        return array
+    room = max(length, 2 * len(array))
+    out = np.zeros((room if 2 * room <= most else max(length, most), *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
 
 
 def _values(batch: Batch) -> np.ndarray:

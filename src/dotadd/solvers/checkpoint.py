@@ -9,11 +9,12 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dotadd.atomic import replacing
 from dotadd.errors import DotaddError
 
 RECORD = "record"
+STRIDE = 1 << 22  # bytes that are read at a time
 SHARE = 10  # times as long as writing took, training goes on before the next checkpoint
 
 
@@ -81,9 +83,14 @@ class Checkpoint:
         """The problem that the checkpoint in the file is of."""
         return self._read()[1]
 
-    def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def memory_on_disk(self) -> int | None:
+        """Bytes that examples might take in the run that wrote the file, if it had such a limit."""
+        return self._read()[2].get("memory")
+
+    def load(self) -> tuple[Arrays, dict[str, Any]]:
         """The arrays and the record of the latest checkpoint."""
         arrays, problem, state = self._read()
+        arrays.require_sound()
         now = json.loads(json.dumps(dict(self.problem)))
         for name in now.keys() | problem.keys():
             if now.get(name) != problem.get(name):
@@ -93,26 +100,75 @@ class Checkpoint:
                 )
         return arrays, state
 
-    def _read(self) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, Any]]:
-        try:
-            self._require_sound()
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            found = json.loads(arrays.pop(RECORD).tobytes())
-            return arrays, dict(found["problem"]), found["state"]
-        except FileNotFoundError:
-            raise CheckpointError(
-                f"{self.path}: there is no checkpoint to resume from; leave out resume (--resume)"
-            ) from None
-        except Exception as error:  # there is hardly anything that a damaged archive does not make its readers raise
-            why = " ".join(str(error).split())
-            raise CheckpointError(f"{self.path}: is no checkpoint of dotadd, or damaged: {why}") from None
+    def _read(self) -> tuple[Arrays, dict[str, Any], dict[str, Any]]:
+        with _complaining(self.path):
+            arrays = Arrays(self.path)
+            found = json.loads(arrays[RECORD].tobytes())
+            return arrays, dict(found["problem"]), dict(found["state"])
 
-    def _require_sound(self) -> None:
-        """Compare all of the archive with its checksums; NumPy reads no further than the lengths inside tell it to."""
-        with zipfile.ZipFile(self.path) as file:
-            if (damaged := file.testzip()) is not None:
-                raise CheckpointError(f"{damaged} has a wrong checksum")
+
+class Arrays(Mapping[str, np.ndarray]):
+    """The arrays in a file, each read when it is asked for: dual variables of all rows may be larger than memory."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._file = path, zipfile.ZipFile(path)
+        self._names = [name.removesuffix(".npy") for name in self._file.namelist()]
+
+    def require_sound(self) -> None:
+        """Compare all of the archive with its checksums: lengths inside may tell to read less than there is."""
+        with _complaining(self._path):
+            if (damaged := self._file.testzip()) is not None:
+                raise ValueError(f"{damaged} has a wrong checksum")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        with self._opened(name) as (file, shape, dtype):
+            out: np.ndarray = np.empty(shape, dtype)
+            _read_into(file, dtype, out)
+        return out
+
+    def into(self, name: str, out: np.ndarray) -> None:
+        """Write an array over another one of its length, which may lie on a memory map."""
+        with self._opened(name) as (file, shape, dtype):
+            if shape != out.shape:
+                raise ValueError(f"{name} has the shape {shape}, and not {out.shape}")
+            _read_into(file, dtype, out)
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[IO[bytes], tuple[int, ...], np.dtype]]:
+        with _complaining(self._path), self._file.open(f"{name}.npy") as file:
+            if np.lib.format.read_magic(file) != (1, 0):
+                raise ValueError("arrays of an unknown version")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            if dtype.hasobject:
+                raise ValueError("arrays of objects")
+            yield file, shape, dtype
+
+
+def _read_into(file: IO[bytes], dtype: np.dtype, out: np.ndarray) -> None:
+    """The numbers of an array of one dimension, or of none but zero entries, some at a time."""
+    step = max(1, STRIDE // max(1, dtype.itemsize))
+    for first in range(0, out.size, step):
+        some = out[first : first + step]
+        some[:] = np.frombuffer(file.read(some.size * dtype.itemsize), dtype)
+
+
+@contextmanager
+def _complaining(path: str) -> Iterator[None]:
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave out resume (--resume)") from None
+    except Exception as error:  # there is hardly anything that a damaged archive does not make its readers raise
+        why = " ".join(str(error).split())
+        raise CheckpointError(f"{path}: is no checkpoint of dotadd, or damaged: {why}") from None
 
 
 def none_kept(checkpoint: Checkpoint | None, by: str, instead: str = "stream") -> None:

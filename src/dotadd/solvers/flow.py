@@ -40,6 +40,12 @@ class Piece:
     def __len__(self) -> int:
         return len(self.batch)
 
+    def slice(self, first: int, stop: int) -> Piece:
+        """The rows from the first up to the second, counted from the beginning of the piece."""
+        mine = slice(first, stop)
+        signs = [sign[mine] for sign in self.signs]
+        return Piece(self.batch.slice(first, stop), self.first_row + first, signs, self.cost[mine])
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -76,7 +82,7 @@ class Flow:
             return np.asarray(np.memmap(file, np.float64, "w+", shape=(self.rows,)))
 
     def pieces(self, nbytes: int | None = None, *, after: int = 0) -> Generator[Piece, None, None]:
-        """The pieces of one reading, but for empty ones and those before row `after`.
+        """The pieces of one reading, but for empty ones and the rows before `after`.
 
         A reading that brings another number of rows than told is refused.
         """
@@ -85,6 +91,8 @@ class Flow:
             seen += len(piece)
             if seen > self.rows:
                 raise self._changed("more")
+            if piece.first_row < after < seen:
+                piece = piece.slice(after - piece.first_row, len(piece))
             if len(piece) and piece.first_row >= after:
                 yield piece
             del piece  # or it would stay in memory while the next one is read

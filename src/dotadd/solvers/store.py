@@ -68,14 +68,13 @@ class Store:
         if not len(rows):
             return
         batch, fit = self._make_room(batch.own())
-        places = self.pool.put(batch)  # type: ignore[union-attr]
-        self._grow()
-        self.rows[places], self.present[places] = rows[fit], True
-        self.cost[places], self.norms[places] = cost[fit], norms[fit]
-        for k in range(self.flow.problems):
-            self.signs[k][places], self.alphas[k][places] = signs[k][fit], alphas[k][fit]
-            self.active[k][places] = active[k][fit]
-        self.kept[rows[fit]] = True
+        assert self.pool is not None
+        room = self.pool.room
+        places = self.pool.put(batch)
+        if self.pool.room != room:
+            self.examples = None  # or rows would stay in memory where they lay before, too
+        several = ([array[fit] for array in some] for some in (signs, alphas, active))
+        self._note(places, rows[fit], cost[fit], norms[fit], *several)
         self._changed = True
         if len(self.order):  # what lies there now is not what was to be visited
             new = np.zeros(len(self.rows), np.bool_)
@@ -118,36 +117,42 @@ class Store:
         return state | {f"pool.{name}": array for name, array in self.pool.layout(places).items()}
 
     def restore(self, state: Mapping[str, np.ndarray], step: float) -> None:
-        """Read the rows again that were here; their dual variables are where all are. `step` is added to lengths."""
+        """Read the rows again that were here; their dual variables are where all are. `step` is added to lengths.
+
+        They come to the places where they were. Where there is less room now than there was then, they come as new
+        ones, and push each other out.
+        """
         if not state:
             return
         rows = state["rows"]
         by_number = np.argsort(rows)
-        places = np.empty(0, np.int64)
-        for piece in self.flow.read(piece_bytes(self.flow.memory)):
-            if self.pool is None:
-                layout = {name[5:]: array for name, array in state.items() if name.startswith("pool.")}
-                self.pool, places = Pool.again(layout, type(piece.batch.typical()), self.capacity, self.flow.beside)
-                self._grow()
+        layout = {name[len("pool.") :]: array for name, array in state.items() if name.startswith("pool.")}
+        pool: Pool | None = None
+        for number, piece in enumerate(self.flow.read(piece_bytes(self.flow.memory))):
+            if number == 0:
+                pool = Pool.again(layout, type(piece.batch.typical()), self.capacity, self.flow.beside)
+                self.pool = pool
             first, stop = np.searchsorted(rows, [piece.first_row, piece.first_row + len(piece)], sorter=by_number)
             mine = by_number[first:stop]
             at = rows[mine] - piece.first_row
             batch = piece.batch.take(at).own()
-            if not self.pool.takes(batch):  # the pool was made wide enough for all of them
-                batch = type(batch).concat([self.pool.batch.slice(0, 0), batch])  # type: ignore[list-item]
-            self.pool.write(places[mine], batch)
-            self.rows[places[mine]], self.present[places[mine]] = rows[mine], True
-            self.cost[places[mine]] = piece.cost[at]
-            self.norms[places[mine]] = self.flow.phi.squared_norms(batch, np.arange(len(batch))) + step
-            for k, signs in enumerate(self.signs):
-                signs[places[mine]] = piece.signs[k][at]
-                self.alphas[k][places[mine]] = self.alphas_of_all[k][rows[mine]]
-                self.active[k][places[mine]] = state[f"active.{k}"][mine]
+            norms = self.flow.phi.squared_norms(batch, np.arange(len(batch))) + step
+            signs = [sign[at] for sign in piece.signs]
+            alphas = [np.array(alpha[rows[mine]]) for alpha in self.alphas_of_all]
+            active = [state[f"active.{k}"][mine] for k in range(self.flow.problems)]
+            if pool is None:
+                self.add(rows[mine], batch, signs, piece.cost[at], norms, alphas, active)
+            else:
+                if not pool.takes(batch):  # the pool was made wide enough for all of them
+                    batch = type(batch).concat([pool.batch.slice(0, 0), batch])  # type: ignore[list-item]
+                places = layout["places"][mine]
+                pool.write(places, batch)
+                self._note(places, rows[mine], piece.cost[at], norms, signs, alphas, active)
             if stop == len(rows):
                 break
-        self.kept[rows] = True
-        self.order = state["order"].astype(np.uint32)
-        self._changed = bool(state["changed"][0])
+        if pool is not None:
+            self.order = state["order"].astype(np.uint32)
+            self._changed = bool(state["changed"][0])
 
     def _make_room(self, batch: Batch) -> tuple[Batch, np.ndarray]:
         """The rows of this batch that there is room for, in a form that the pool takes, and which they are."""
@@ -203,6 +208,23 @@ class Store:
         for several in (self.signs, self.alphas, self.active):
             several[:] = [array[places] for array in several]
         self.examples = None
+
+    def _note(
+        self,
+        places: np.ndarray,
+        rows: np.ndarray,
+        cost: np.ndarray,
+        norms: np.ndarray,
+        signs: Sequence[np.ndarray],
+        alphas: Sequence[np.ndarray],
+        active: Sequence[np.ndarray],
+    ) -> None:
+        """What lies beside the rows that are at these places now."""
+        self._grow()
+        self.rows[places], self.present[places], self.kept[rows] = rows, True, True
+        self.cost[places], self.norms[places] = cost, norms
+        for k in range(self.flow.problems):
+            self.signs[k][places], self.alphas[k][places], self.active[k][places] = signs[k], alphas[k], active[k]
 
     def _grow(self) -> None:
         """Give every array an entry for each place of the pool."""

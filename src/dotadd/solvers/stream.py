@@ -35,7 +35,7 @@ from dotadd.expand import Expansion
 from dotadd.losses import HINGE, LOGISTIC, total_dual_term, total_loss
 from dotadd.solvers import descent
 from dotadd.solvers.certificate import certify
-from dotadd.solvers.checkpoint import CheckpointError
+from dotadd.solvers.checkpoint import Arrays, CheckpointError
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.descent import GAP, INTERCEPT, N_NUMBERS, OLD_PG_MAX, OLD_PG_MIN, descend
 from dotadd.solvers.flow import Flow, Piece, piece_bytes
@@ -286,19 +286,21 @@ class _Trainer:
         arrays = {f"w.{k}": w for k, w in enumerate(self.ws)} | {f"alpha.{k}": a for k, a in enumerate(self.alphas)}
         arrays |= {f"numbers.{k}": numbers for k, numbers in enumerate(self.numbers)} | {"rng": self.rng}
         arrays |= {f"store.{name}": array for name, array in self.store.state().items()}
-        record = self.at.record(self.clock.elapsed()) | {"seconds": self.clock.seconds}
+        record = self.at.record(self.clock.elapsed()) | {"seconds": self.clock.seconds, "memory": self.flow.memory}
         record["random"] = self.store.random.bit_generator.state
         self.settings.checkpoint.save(arrays, record)
 
-    def _restore(self, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> None:
+    def _restore(self, arrays: Arrays, record: dict[str, Any]) -> None:
         for k in range(self.flow.problems):
-            self.ws[k][:], self.alphas[k][:] = arrays[f"w.{k}"], arrays[f"alpha.{k}"]
-            self.numbers[k][:] = arrays[f"numbers.{k}"]
+            arrays.into(f"w.{k}", self.ws[k])
+            arrays.into(f"alpha.{k}", self.alphas[k])
+            arrays.into(f"numbers.{k}", self.numbers[k])
         self.rng[:] = arrays["rng"]
+        record.pop("memory", None)  # what there was; what there is now is another matter
         self.store.random.bit_generator.state = record.pop("random")
         self.clock.seconds = record.pop("seconds")
         self.at = Standing.of_record(record, self.settings.tol)
-        state = {name[len("store.") :]: array for name, array in arrays.items() if name.startswith("store.")}
+        state = {name[len("store.") :]: arrays[name] for name in arrays if name.startswith("store.")}
         self.store.restore(state, self.at.step)
 
     def _given_up(self, error: Exception) -> Exception:
