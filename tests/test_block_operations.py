@@ -136,6 +136,18 @@ def test_squared_lengths_of_short_rows_beside_a_long_one_are_those_of_the_defini
     np.testing.assert_allclose(block.squared_norms(), wanted)
 
 
+@pytest.mark.parametrize("lengths", [(4096, 4095, 4000), (70_000, 300, 100_000)])
+@pytest.mark.parametrize("slots", [5, 1 << 20])
+def test_squared_lengths_are_those_of_the_definition_however_long_rows_are(lengths, slots):
+    rng = np.random.default_rng(0)
+    end = np.cumsum(lengths)
+    indices = rng.integers(0, slots, end[-1]).astype(np.uint32)
+    block = Block(end - lengths, end, indices, rng.integers(-9, 10, end[-1]).astype(np.float32))
+    rows = [slice(lo, hi) for lo, hi in zip(block.start.tolist(), block.end.tolist(), strict=True)]
+    wanted = [(np.bincount(indices[row], block.values[row]) ** 2).sum() for row in rows]
+    np.testing.assert_allclose(block.squared_norms(), wanted)
+
+
 def test_a_long_row_is_paid_for_once():
     """2 million places cleared for each of 100,000 rows would take minutes."""
     block = lopsided_block(100_000, 1_000_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,19 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from dotadd import memory
+from dotadd import LinearSVM, memory
 from dotadd.errors import DotaddError
+from dotadd.features.linear import Linear
+from dotadd.losses import Loss
+from dotadd.solvers.certificate import certify
+from dotadd.solvers.checkpoint import Checkpoint
+from dotadd.solvers.flow import Flow
+from dotadd.solvers.problem import Intercept
 from dotadd.sources import open as open_source
 from dotadd.sources.base import TooLargeError
 from dotadd.sources.convert import convert
 from dotadd.sources.kept import Few, Kept
+from dotadd.survey import Survey
 
 
 @pytest.mark.parametrize(
@@ -195,3 +203,108 @@ def test_memory_stays_bounded_however_large_the_file_is(tmp_path, kind):
     assert int(read) == rows
     assert float(in_pass) < MEGABYTES / 3
     assert float(in_load) < 20 + MEGABYTES / 2
+
+
+TRAINED = """
+import sys, warnings
+from dotadd import LinearSVM
+warnings.simplefilter("ignore")
+svm = LinearSVM(sys.argv[2], memory=sys.argv[3], max_passes=1, n_jobs=2).fit(sys.argv[1])
+status = open("/proc/self/status").read()
+print(int(status.split("VmHWM:")[1].split()[0]) * 1024, svm.coef_.nbytes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
+def test_a_row_larger_than_the_budget_takes_a_few_times_its_features_and_no_more(tmp_path):
+    """Its features are in memory together, 8 bytes each, and no table that is as long as the row is beside them."""
+    letters = 2_000_000
+    long = bytes(np.random.default_rng(0).integers(97, 123, letters).astype(np.uint8)).decode()
+    for name, rows in {"few": ["ab", "cd"] * 10, "long": [*["abcd", "efgh"] * 20, long, "z"]}.items():
+        convert(open_source(rows, np.arange(len(rows)) % 2), tmp_path / f"{name}.arrow")
+
+    def peak(name, budget):
+        command = [
+            sys.executable,
+            "-c",
+            TRAINED,
+            str(tmp_path / f"{name}.arrow"),
+            "NGrams((3, 5)).normalized()",
+            budget,
+        ]
+        return map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+    peak("few", "100")  # what has to be compiled is compiled here
+    found, w = peak("long", "100kB")
+    assert found <= 100_000 + w + 300_000_000 + 2 * letters * 3 * 8
+
+
+def of_classes(classes, rows=3000):
+    """A survey of so many classes, and what they are to be told apart by."""
+    X = np.random.default_rng(0).normal(size=(rows, 4)).astype(np.float32)
+    survey = Survey.of(open_source(X, np.arange(rows) % classes), lambda _, shape: Linear().resolve(shape), 1 << 20)
+    return survey, survey.tally.targets(1.0, None, "x")
+
+
+def test_a_piece_has_the_fewer_rows_the_more_classes_there_are():
+    for classes in (3, 100):
+        survey, targets = of_classes(classes)
+        for nbytes in (20_000, 1_000_000):
+            pieces = list(survey.pieces(targets, nbytes))
+            assert [row for piece in pieces for row in range(piece.first_row, piece.first_row + len(piece))] == list(
+                range(3000)
+            )
+            largest = max(len(piece) for piece in pieces)
+            assert all(len(sign) == len(piece) for piece in pieces for sign in piece.signs)
+            assert largest <= 256 or largest * (16 + 8 * len(targets.problems)) <= nbytes
+    signs = np.concatenate([piece.signs[7] for piece in pieces])
+    np.testing.assert_array_equal(signs > 0, np.arange(3000) % 100 == 7)
+
+
+def test_what_is_kept_for_each_row_and_problem_is_in_memory_only_if_all_of_it_fits():
+    def on_disk(problems, memory):
+        flow = Flow(Linear(), lambda nbytes: iter(()), 1000, problems, memory)
+        return isinstance(flow.dual_variables().base, np.memmap)
+
+    assert [on_disk(1, 8000), on_disk(1, 7999), on_disk(5, 40_000), on_disk(5, 8000)] == [False, True, False, True]
+
+
+def test_a_free_intercept_is_the_same_whether_outputs_are_in_memory_or_on_disk():
+    survey, targets = of_classes(3)
+    rng = np.random.default_rng(1)
+    ws = [rng.normal(size=4).astype(np.float32) for _ in range(3)]
+    found = []
+    for budget in (1000, 10**9):
+        alphas = [0.5 * np.ones(3000) for _ in range(3)]
+        flow = survey.flow(targets, budget, Loss.HINGE, Intercept.FREE)
+        found.append(certify(flow, ws, [0.0] * 3, alphas, lambda: None))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+def test_a_checkpoint_is_read_without_a_second_copy_of_its_arrays(tmp_path):
+    file = Checkpoint(str(tmp_path / "c"))
+    alpha = np.random.default_rng(0).random(4_000_000)
+    file.save({"alpha.0": alpha, "short": np.arange(3)}, {"memory": 7})
+    out = np.zeros_like(alpha)
+    tracemalloc.start()
+    arrays, record = file.load()
+    arrays.into("alpha.0", out)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < alpha.nbytes / 2
+    np.testing.assert_array_equal(out, alpha)
+    assert (arrays["short"].tolist(), record) == ([0, 1, 2], {"memory": 7})
+    with pytest.raises(DotaddError, match=r"damaged: short has the shape \(3,\)"):
+        arrays.into("short", out)
+
+
+@pytest.mark.parametrize("solver", ["stream", "block_minimization"])
+def test_a_budget_of_one_byte_ends_and_says_what_is_used(tmp_path, solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5)).astype(np.float32)
+    y = np.where(X @ rng.normal(size=5) + rng.normal(size=3000) > 0, 1, -1)
+    convert(open_source(X, y), tmp_path / "x.arrow")
+    said = []
+    svm = LinearSVM(memory=1, solver=solver, C=0.01, n_jobs=1).fit(tmp_path / "x.arrow", announce=said.append)
+    assert "1 bytes of memory is too little for 3000 rows: 24 kB are used" in said
+    assert svm.result_.gap <= 1e-3

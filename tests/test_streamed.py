@@ -128,8 +128,22 @@ def test_the_next_chunk_is_read_meanwhile_and_no_more():
         time.sleep(0.01)
         assert len(read) == ahead
 
-    Streamed(phi.resolve(Shape.of(batch)), chunks, len(batch))._read(work)
+    Streamed(phi.resolve(Shape.of(batch)), chunks, len(batch), threads=2)._read(work)
     assert len(read) == len(CUTS)
+
+
+def test_one_thread_is_one_thread():
+    streamed, _, stream = made("sparse", threads=1)
+    seen = set()
+
+    def chunks():
+        for batch in stream():
+            seen.add(threading.current_thread())
+            yield batch
+
+    streamed._chunks = chunks
+    streamed.squared_norms()
+    assert seen == {threading.current_thread()}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

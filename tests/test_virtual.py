@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import dotadd
-from dotadd import LinearSVM
+from dotadd import KernelSVM, LinearSVM
 from dotadd.automata import Automaton
 from dotadd.batch import DenseRows, Images, Strings
 from dotadd.errors import DataError, DotaddError
@@ -196,6 +196,19 @@ def test_data_that_does_not_fit_says_so_and_what_is_kept_counts():
         source.load(3000)
     chunk = source.load(40 * 64 + 40 * 8 + 27 * 40 * 8 + 5 * 3 * 64)
     assert chunk.batch.originals.done == 5
+
+
+def test_a_kernel_machine_counts_virtual_examples_as_what_they_take_once_made(monkeypatch):
+    X, y = shapes()
+    source = Virtual(dotadd.open(X, y), "translate(1)")
+    made = int(source.load().batch.row_bytes().sum())
+    for free, enough in ((2 * made, True), (2 * made - 2, False)):
+        monkeypatch.setattr("dotadd.kernel_machine.available", lambda free=free: free)
+        if enough:
+            assert len(KernelSVM().fit(source).predict(X)) == len(X)
+        else:
+            with pytest.raises(DotaddError, match="kernel machines need their examples in memory"):
+                KernelSVM().fit(source)
 
 
 def test_other_transformations_are_other_data():

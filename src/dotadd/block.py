@@ -16,6 +16,7 @@ FAR = 1 << 20  # bytes of w that are more than a usual L2 cache holds, so that s
 AHEAD = np.uint64(64)  # non-zeros ahead
 ROWS_AHEAD = 6
 SMALL_TABLE = 1 << 12  # entries
+LONG = 1 << 16  # non-zeros of a row, for which a table to find repeated ones in is worth a look at their slots first
 
 
 class Block:
@@ -236,6 +237,12 @@ def squared_norms(start, end, indices, values, at, distinct, out):
     if not distinct:
         for j in range(len(at)):
             longest = max(longest, np.int64(end[at[j]] - start[at[j]]))
+    if longest > LONG and indices is not None:  # no more places than there are slots, however long a row is
+        highest = np.int64(0)
+        for j in range(len(at)):
+            for k in range(np.uint64(start[at[j]]), np.uint64(end[at[j]])):
+                highest = max(highest, np.int64(indices[k]))
+        longest = min(longest, highest + 1)
     keys = np.zeros(table_size(longest), np.uint64)  # the index + 1; 0 is an empty place
     sums = np.zeros(len(keys), np.float64)
     for j in range(len(at)):
@@ -246,7 +253,7 @@ def squared_norms(start, end, indices, values, at, distinct, out):
                 value = 1.0 if values is None else np.float64(values[k])
                 total += value * value
         else:
-            size = table_size(hi - lo)
+            size = min(table_size(hi - lo), np.uint64(len(keys)))  # a shorter row may ask for more than the longest
             # (s + v)^2 = s^2 + v (2 s + v): the squared length grows with each non-zero that arrives
             for k in range(lo, hi):
                 value = 1.0 if values is None else np.float64(values[k])

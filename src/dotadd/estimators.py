@@ -27,7 +27,7 @@ from dotadd.model_file import usable_rows
 from dotadd.protocol import Estimator, column, whole
 from dotadd.solvers import SOLVERS, STREAMING, choose_solver
 from dotadd.solvers.checkpoint import Checkpoint, none_kept
-from dotadd.solvers.flow import piece_bytes
+from dotadd.solvers.flow import LEAST, least_memory, piece_bytes
 from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result, worst_of
 from dotadd.solvers.settings import Settings
@@ -255,9 +255,14 @@ class LinearSVM(Estimator):
             if self.solver not in STREAMING and not resume:
                 announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
             source, copies = as_arrow(source, announce=announce)
-            survey = Survey.of(source, self._resolved, piece_bytes(budget))
+            survey = Survey.of(source, self._resolved, piece_bytes(max(budget, LEAST)))
             targets = survey.tally.targets(self.C, self.class_weight, source.name)
-            flow = survey.flow(targets, budget, Loss.named(self.loss), Intercept(self.intercept))
+            least = least_memory(survey.tally.rows)
+            if budget < least:
+                announce(
+                    f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used"
+                )
+            flow = survey.flow(targets, max(budget, least), Loss.named(self.loss), Intercept(self.intercept))
             flow = replace(flow, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
             settings = self._settings(on_progress, flow.problems, budget)
             spread = Lengths(announce).measure(flow.phi, next(flow.read(READ)).batch)

@@ -30,6 +30,7 @@ from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
+from dotadd.transforms.batch import VirtualBatch
 
 OnProgress = Callable[[KernelProgress, int, int], None]
 REASONS = {
@@ -149,6 +150,8 @@ class KernelSVM(Estimator):
         budget = available() // 2
         try:
             data = source.load(budget)
+            if isinstance(data.batch, VirtualBatch) and int(data.batch.row_bytes().sum()) > budget:
+                raise TooLargeError  # kernels want them made, all at once
         except TooLargeError:
             raise DotaddError(
                 f"kernel machines need their examples in memory, and {source.name} takes more than {words(budget)}: "

@@ -148,4 +148,4 @@ class LatticePool(Pool):
     @property
     def loose(self) -> float:
         states, arcs = np.diff(self._state_offsets)[self._gone], np.diff(self._row_arcs)[self._gone]
-        return self._used(int(states.sum()), int(arcs.sum()), np.count_nonzero(self._gone)) / max(1, self.nbytes)
+        return self._used(int(states.sum()), int(arcs.sum()), int(np.count_nonzero(self._gone))) / max(1, self.nbytes)

@@ -1,7 +1,7 @@
 """Streamed: phi over rows that are read again for each request, for solvers that ask for DOT and ADD of all rows only.
 
 It has the face of an Expansion and holds no rows: a chunk is there while it is worked on, and the next one is read
-meanwhile. What is asked for several w at once shares one reading.
+meanwhile, unless there is but one thread. What is asked for several w at once shares one reading.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Streamed:
     def _read(self, work: Callable[[slice, Expansion], None]) -> None:
         """work(which rows these are, phi over them) for each chunk. A stream of another length than told is refused."""
         first = 0
-        with ReadAhead(self._chunks()) as batches:
+        with ReadAhead(self._chunks(), ahead=self.threads > 1) as batches:
             for batch in batches:
                 stop = first + len(batch)
                 if stop > len(self):

@@ -19,6 +19,9 @@ from dotadd.sources.base import Chunk, Source
 from dotadd.sources.identity import Watched
 from dotadd.targets import Tally, Targets
 
+BESIDE = 24  # bytes that each further binary problem takes for a row that is worked on: output, alpha, sign and so on
+FEWEST = 256  # rows of a piece, if it is for the sake of these: fewer are not worth the calls for each problem
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -70,13 +73,18 @@ class Survey:
         return Flow(self.phi, read, self.tally.rows, len(targets.problems), memory, loss, intercept)
 
     def pieces(self, targets: Targets, nbytes: int) -> Iterator[Piece]:
-        """All examples in order, ready for a solver."""
+        """All examples in order, ready for a solver. A piece has fewer of them where there are many binary problems."""
         self.watched.check()
+        beside = BESIDE * (len(targets.problems) - 1)
         first_row = 0
         for chunk in self.source.chunks(nbytes):
             if self.skips:
                 chunk = usable_rows(chunk, self.phi, self.source)
-            codes = targets.codes(chunk)
-            yield Piece(chunk.batch, first_row, targets.signs(codes), targets.cost(chunk, codes))
-            first_row += len(chunk)
+            wanted = nbytes * len(chunk) // max(1, chunk.nbytes + beside * len(chunk)) if beside else len(chunk)
+            step = max(FEWEST, wanted)
+            for first in range(0, max(1, len(chunk)), step):
+                part = chunk.slice(first, first + step) if step < len(chunk) else chunk
+                codes = targets.codes(part)
+                yield Piece(part.batch, first_row, targets.signs(codes), targets.cost(part, codes))
+                first_row += len(part)
         self.watched.check()

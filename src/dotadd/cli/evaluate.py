@@ -84,15 +84,19 @@ class Measured(NamedTuple):
 
 
 def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
-    """Score all rows of a source and compare with its labels."""
+    """Score all rows of a source and compare with its labels. A chunk of them is in memory, and all scores while they
+    take little."""
     import numpy as np
 
     from dotadd import metrics
     from dotadd.cli.screen import label_text
     from dotadd.errors import DataError
+    from dotadd.ranking import Ranked
 
     started = time.perf_counter()
-    truth, scores = [], []
+    classes = model.classes
+    positive = classes[1:] if len(classes) == 2 else classes
+    ranked, counts = Ranked(), np.zeros((len(classes), len(classes)), np.int64)
     for chunk, score in model.decision_chunks(source, n_jobs=jobs, labels=True):
         if chunk.y is None:
             raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
@@ -101,13 +105,15 @@ def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
             known = ", ".join(label_text(label) for label in model.classes.tolist())
             found = label_text(np.asarray(chunk.y)[strange[0]].item())
             raise chunk.error(int(strange[0]), f"label {found} is none of the model's classes ({known})")
-        truth.append(chunk.y)
-        scores.append(score)
-    if not sum(map(len, truth)):
+        counts += metrics.confusion(chunk.y, classes[model.winners(score)], classes)
+        columns = [score] if len(classes) == 2 else list(score.T)
+        ranked.add([chunk.y == label for label in positive], columns)
+    rows = int(counts.sum())
+    if not rows:
         raise DataError("has no rows that can be used", source.name)
-    every = np.concatenate(scores)
-    predicted = model.classes[model.winners(every)]
-    evaluation = metrics.evaluate(np.concatenate(truth), every, model.classes, predicted)
+    areas = [(ranking.auroc(), ranking.auprc()) for ranking in ranked.rankings()]
+    auroc, auprc = (list(some) for some in zip(*areas, strict=True))
+    evaluation = metrics.Evaluation(rows, float(np.trace(counts) / rows), auroc, auprc, counts)
     return Measured(evaluation, time.perf_counter() - started)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SCRATCH_BYTES = 1 << 19  # a usual L2 cache; a half and twice of it measured slower by a fifth and more
 AHEAD_BYTES = 1 << 21  # of blocks that another thread fills: they do not come from this core's L2 cache anyway
+HUGE_BYTES = 1 << 24  # of a row: one block of it in memory is enough
 CALL_NONZEROS = 1 << 22  # what one kernel call may do, so that Ctrl-C, progress and time limits are answered in time
 
 
@@ -50,13 +51,17 @@ class Filling:
             for first in range(0, len(rows), step):
                 some = rows[first : first + step]
                 yield Picked(self.view, some, some)
-        elif ahead:
+        elif ahead and self._largest(rows) * self._itemsize <= HUGE_BYTES:
             yield from self._ahead(self._cut(rows, AHEAD_BYTES))
         else:
             block: Block | None = None
             for some in self._cut(rows, SCRATCH_BYTES):
                 block = self._filled(some, block)
                 yield Picked(block, np.arange(len(some)), some)
+
+    def _largest(self, rows: np.ndarray) -> int:
+        """Non-zeros that the longest of these rows may have."""
+        return int(np.max(self._bound if np.ndim(self._bound) == 0 else self._bound[rows], initial=0))  # type: ignore[index]
 
     def _ahead(self, pieces: Iterator[np.ndarray]) -> Iterator[Picked]:
         with ThreadPoolExecutor(1) as pool:

@@ -44,7 +44,7 @@ def certify(
     """
     answers = zip(range(flow.problems) if which is None else which, ws, intercepts, alphas, strict=True)
     if flow.intercept is Intercept.FREE:
-        cost = np.empty(flow.rows)
+        cost = flow.column(np.float64)
         judges: list[_Judge] = [_FreeJudge(flow, k, w, alpha, cost) for k, w, _, alpha in answers]
     else:
         judges = [_Judge(flow, k, w, alpha, intercept) for k, w, intercept, alpha in answers]
@@ -138,7 +138,8 @@ class _Judge:
 
 
 class _FreeJudge(_Judge):
-    """The same for a free intercept. The best one is known when all outputs are, so these and the signs are held.
+    """The same for a free intercept. The best one is known when all outputs are, so these and the signs are held, where
+    dual variables are: in memory or on a memory map.
 
     Only then is it known by how much which side's dual variables are scaled down, so each side has a sum of its own.
     """
@@ -147,7 +148,8 @@ class _FreeJudge(_Judge):
 
     def __init__(self, flow: Flow, k: int, w: np.ndarray, alpha: np.ndarray, cost: np.ndarray) -> None:
         super().__init__(flow, k, w, alpha, 0.0)
-        self.output, self.sign, self.cost = np.empty(flow.rows), np.empty(flow.rows, np.int8), cost
+        self.output, self.sign = flow.column(np.float64, flow.problems), flow.column(np.int8, flow.problems)
+        self.cost = cost
         self.totals = np.zeros(2)
         self.factors = np.ones(2)
         self.farthest, self.terms = 0.0, 0  # the largest |phi(z)|^2, which stands for that of each row

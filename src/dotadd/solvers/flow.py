@@ -23,9 +23,18 @@ PIECES = 10  # that the memory would hold: some are being read, decoded and work
 LARGEST, SMALLEST = 8 << 20, 1 << 20  # bytes of a piece: more are not read faster, fewer are not worth a walk over w
 
 
+ROW_BYTES = 8  # of memory for each row, or all of the least: what its dual variable takes anyway
+LEAST = 4 << 20  # bytes that all data can be read with
+
+
 def piece_bytes(memory: int) -> int:
     """How large pieces should be."""
     return max(1, min(max(memory // PIECES, SMALLEST), LARGEST, memory // 4))
+
+
+def least_memory(rows: int) -> int:
+    """The memory for examples below which so many of them are read in pieces too small to be worth the trouble."""
+    return min(LEAST, ROW_BYTES * rows)
 
 
 @dataclass(frozen=True)
@@ -75,11 +84,15 @@ class Flow:
         return aligned_zeros(self.phi, self.dtype)
 
     def dual_variables(self) -> np.ndarray:
-        """Zeros for all rows; in a file where they would take more than the memory for examples."""
-        if 8 * self.rows <= self.memory:
-            return np.zeros(self.rows)
+        """Zeros for all rows, for one of the binary problems."""
+        return self.column(np.float64, self.problems)
+
+    def column(self, dtype: type, count: int = 1) -> np.ndarray:
+        """Zeros for all rows; in a file where so many such columns would take more than the memory for examples."""
+        if np.dtype(dtype).itemsize * self.rows * count <= self.memory:
+            return np.zeros(self.rows, dtype)
         with tempfile.TemporaryFile() as file:
-            return np.asarray(np.memmap(file, np.float64, "w+", shape=(self.rows,)))
+            return np.asarray(np.memmap(file, dtype, "w+", shape=(self.rows,)))
 
     def pieces(self, nbytes: int | None = None, *, after: int = 0) -> Generator[Piece, None, None]:
         """The pieces of one reading, but for empty ones and the rows before `after`.
