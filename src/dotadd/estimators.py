@@ -154,9 +154,9 @@ class LinearSVM(Estimator):
         KeyboardInterrupt is raised. The same if `on_progress` raises it.
 
         Of data larger than `memory`: every `checkpoint_every` seconds (60) the state of training is written to the file
-        `checkpoint`, and with `resume` training goes on from there, with the `memory` it had unless another one is asked
-        for; a solver that writes none refuses to. Text is first copied to an Arrow file beside it, which is removed at
-        the end unless `keep_cache`. announce(line) is told what happens to files; by default it is a warning.
+        `checkpoint`, and with `resume` training goes on from there, with the `memory` it had unless told otherwise;
+        a solver that writes none refuses to. Text is first copied to an Arrow file beside it, which is removed at the
+        end unless `keep_cache`. announce(line) is told what happens to files; by default it is a warning.
 
         `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
         that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.

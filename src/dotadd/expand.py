@@ -36,6 +36,8 @@ class Seen(NamedTuple):
     terms: int
 
 
+Asked = tuple[np.ndarray, np.ndarray, np.ndarray]  # numbers of rows, where each is to be written to, and the array
+
 EXACT_BYTES = 256 << 20  # of sums in float64 at a time
 SHARE = 8  # pieces of rows for each thread, so that all end at about the same time
 TILES = 4  # tiles of w for each thread
@@ -52,6 +54,7 @@ class Expansion:
     def __init__(self, phi: FeatureMap, batch: Batch, *, dtype: type = np.float32, threads: int = 1) -> None:
         require_room(phi)
         self.batch, self.dtype, self.threads = batch, dtype, threads
+        self.passes = 0  # so often all rows were gone through
         self.phi = phi.prepared(batch, threads)
         self._filling = Filling(self.phi, batch, dtype)
         self.on_norms: Callable[[np.ndarray], None] | None = None  # told when a solver asks for them
@@ -94,6 +97,7 @@ class Expansion:
 
     def dot(self, ws: Sequence[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these rows (all by default) for each of several w."""
+        self.passes += rows is None
         outputs = [np.zeros(len(self) if rows is None else len(rows)) for _ in ws]
 
         def work(piece: Piece) -> None:
@@ -115,6 +119,7 @@ class Expansion:
         self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray], squares: Sequence[np.ndarray] = ()
     ) -> None:
         """w += sum_i coefficient_i phi(z_i) for each of several w; the same of phi's squared values, if wanted."""
+        self.passes += 1
         if self.phi.bulk and not squares:
             add_up(self._sums_of_tiles(coefficients, ws), self.threads)
             return
@@ -147,7 +152,17 @@ class Expansion:
             for some, v, out in zip(scales, vs, sums, strict=True):
                 blocks.dot_add(block.start, block.end, block.indices, block.values, at, some[rows], v, out)
 
+        self.passes += 1
         add_up([self._sum_of_blocks(work, scales, ws)], self.threads)
+
+    def dense(self, asked: Sequence[Asked]) -> None:
+        """Write some rows out in full, which is no pass: out[at[j]] += phi(z_rows[j]) for each of several requests."""
+        for rows, at, out in asked:
+            first = 0
+            for block, here, some in self._filling.blocks(rows):
+                to = at[first : first + len(some)]
+                _write_out(block.start, block.end, block.indices, block.values, here, to, out)
+                first += len(some)
 
     def squared_distances(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[float]:
         """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, the sum built from scratch in float64.
@@ -349,6 +364,13 @@ def squared_distance(a, b):
         difference = np.float64(a[k]) - np.float64(b[k])
         total += difference * difference
     return total
+
+
+@kernel
+def _write_out(start, end, indices, values, at, to, out):
+    """out[to[j]] += row at[j]."""
+    for j in range(len(at)):
+        blocks.row_add(indices, values, start[at[j]], end[at[j]], out.dtype.type(1.0), out[to[j]])
 
 
 @kernel

@@ -14,7 +14,7 @@ from dotadd import expand
 from dotadd.ahead import ReadAhead
 from dotadd.batch import Batch
 from dotadd.errors import DataError
-from dotadd.expand import Expansion, Seen, squared_distance
+from dotadd.expand import Asked, Expansion, Seen, squared_distance
 from dotadd.features.base import FeatureMap, require_room
 
 
@@ -36,6 +36,7 @@ class Streamed:
         require_room(phi)
         self.phi, self.dtype, self.threads = phi, dtype, threads
         self._chunks, self._rows = chunks, rows
+        self.passes = 0  # readings of all rows
 
     def __len__(self) -> int:
         return self._rows
@@ -94,6 +95,17 @@ class Streamed:
         """w += sum_i scale_i <v, phi(z_i)> phi(z_i) for each of several scales, v and w."""
         self._read(lambda mine, examples: examples.dot_add([some[mine] for some in scales], vs, ws))
 
+    def dense(self, asked: Sequence[Asked]) -> None:
+        """Write some rows out in full: out[at[j]] += phi(z_rows[j]) for each of several requests, in one reading."""
+
+        def write(mine: slice, examples: Expansion) -> None:
+            for rows, at, out in asked:
+                inside = (mine.start <= rows) & (rows < mine.stop)
+                if inside.any():
+                    examples.dense([(rows[inside] - mine.start, at[inside], out)])
+
+        self._read(write)
+
     def squared_distances(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[float]:
         """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, the sum built from scratch in float64.
 
@@ -110,6 +122,7 @@ class Streamed:
 
     def _read(self, work: Callable[[slice, Expansion], None]) -> None:
         """work(which rows these are, phi over them) for each chunk. A stream of another length than told is refused."""
+        self.passes += 1
         first = 0
         with ReadAhead(self._chunks(), ahead=self.threads > 1) as batches:
             for batch in batches:

@@ -2,7 +2,8 @@
 
 Problem:  min_x P(x), x = (w, b), with subgradients g = x - sum_i alpha_i v_i, v_i = y_i (phi(z_i), 1), where
           alpha_i = -C_i loss'(m_i), or anything in [0, C_i] where the margin m_i is on the kink of the hinge
-Given:    DOT of all examples for what a direction does to the margins, ADD of some of them for a subgradient
+Given:    DOT of all examples for what a direction does to the margins, ADD of some of them for a subgradient;
+          the rows of a few of them
 Returned: w, b; alpha, which follows from them for the smooth losses
 
 Each iteration goes along p = -H g, where H stands for the inverse of the Hessian and is known by the last 10 steps s
@@ -40,7 +41,7 @@ from dotadd.solvers.box_qp import box_qp
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.line_search import minimum_along
 from dotadd.solvers.problem import Intercept
-from dotadd.solvers.serving import Add, Dot, Request, Run, Steps
+from dotadd.solvers.serving import Add, Dense, Dot, Request, Run, Steps
 
 PAIRS = 10  # steps that H remembers
 NEAR = 1e-9  # to 1: a margin on the kink, but for rounding
@@ -291,13 +292,11 @@ def _gather(run: Run, kinks: Kinks, margins: np.ndarray, reach: np.ndarray, alph
     on_kink = np.count_nonzero(distance[new] <= NEAR)
     new = new[: min(on_kink + NEXT, kinks.room - len(kinks.members))]
     rows = np.zeros((len(new), len(g)), kinks.rows.dtype)
-    for row, i in zip(rows, new, strict=True):
-        one, v = np.zeros(len(alpha)), np.zeros(len(g))
-        one[i] = run.sign[i]
-        yield Add(one, v[:-1], passes=0)
-        v[-1] = 0.0 if run.problem.intercept is Intercept.NONE else run.sign[i]
-        row[:] = v
-    kinks.append(new, rows)
+    if len(new):
+        yield Dense(new, rows)
+        rows[:, -1] = run.problem.intercept is not Intercept.NONE
+        rows *= run.sign[new, None].astype(rows.dtype)
+        kinks.append(new, rows)
 
 
 def _move(kinks: Kinks, to: np.ndarray, alpha: np.ndarray, g: np.ndarray) -> None:

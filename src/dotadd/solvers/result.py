@@ -67,7 +67,9 @@ class Result:
     gap: float | None
     reason: Reason
     passes: int
-    """Over the data; 0 where training ended before w had moved, and there is no answer."""
+    """Over the data, to find the answer: on a stream, the whole readings that served this problem. Not counted:
+    those before (the survey; labels and costs for a batch solver) and those that prove the gap and do not move w. 0
+    where training ended before w had moved, and there is no answer."""
     seconds: dict[str, float]
     trace: list[Progress] = field(default_factory=list)
     solver: str = ""

@@ -5,10 +5,13 @@ A batch solver is a generator for one binary problem. It yields requests and is 
     output = yield Dot(w)                 <w, phi(z_i)> of all examples
     yield Add(coefficients, out)          out += sum_i coefficients_i phi(z_i)
     yield DotAdd(scales, v, out)          out += sum_i scales_i <v, phi(z_i)> phi(z_i), a product with a Hessian
+    yield Dense(rows, out)                out[j] += phi(z_i) of a few examples, i = rows[j]
 
 so its code reads from top to bottom, and it never knows where the examples are. `serve` runs the generators of all
 binary problems of a Problem and answers the requests of several of them with one expansion of the examples. Each
-answer is a pass over the data. At the end it judges all answers by the one objective, from scratch.
+answer is a pass over the data, but for a few examples in memory: examples count how often all of them are gone through
+or read, and a problem has the passes that its answers took. At the end it judges all answers by the one objective, from
+scratch.
 
 Numbers: w and the vectors to DOT with in the storage type, outputs and sums in float64.
 """
@@ -38,7 +41,6 @@ class Dot:
     """<w, phi(z_i)> of all examples, in float64."""
 
     w: np.ndarray
-    passes: ClassVar[int] = 1
     phase: ClassVar[str] = "output"
 
     @staticmethod
@@ -48,15 +50,11 @@ class Dot:
 
 @dataclass(frozen=True)
 class Add:
-    """out += sum_i coefficients_i phi(z_i), and the same with the squares of the features, if wanted.
-
-    It is no pass over the data if it is for one example.
-    """
+    """out += sum_i coefficients_i phi(z_i), and the same with the squares of the features, if wanted."""
 
     coefficients: np.ndarray
     out: np.ndarray
     squares: np.ndarray | None = None
-    passes: int = 1
     phase: ClassVar[str] = "add"
 
     @staticmethod
@@ -75,7 +73,6 @@ class DotAdd:
     scales: np.ndarray
     v: np.ndarray
     out: np.ndarray
-    passes: ClassVar[int] = 1
     phase: ClassVar[str] = "product"
 
     @staticmethod
@@ -84,9 +81,23 @@ class DotAdd:
         return [None] * len(asked)
 
 
-Request = Dot | Add | DotAdd
+@dataclass(frozen=True)
+class Dense:
+    """out[j] += phi(z_i) of example i = rows[j]; out may be wider than phi."""
+
+    rows: np.ndarray
+    out: np.ndarray
+    phase: ClassVar[str] = "rows"
+
+    @staticmethod
+    def answer(examples: Expansion, asked: list[Dense]) -> list[Any]:
+        examples.dense([(one.rows, np.arange(len(one.rows)), one.out) for one in asked])
+        return [None] * len(asked)
+
+
+Request = Dot | Add | DotAdd | Dense
 Steps = Generator[Request, Any, None]
-KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd)
+KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd, Dense)
 
 
 class Run:
@@ -184,10 +195,12 @@ def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], cl
                     if not asked:
                         continue
                     clock.check()
+                    passes = problem.examples.passes
                     with clock.anywhere(), clock.timed(kind.phase):  # answers go to the generators' own vectors
                         answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]
+                    passes = problem.examples.passes - passes
                     for run, answer in zip(asked, answers, strict=True):
-                        run.passes += asked[run].passes
+                        run.passes += passes
                         request = _advance(run, steps[run], answer)
                         if request is None:
                             del waiting[run]
