@@ -14,6 +14,7 @@ from dotadd.cli import run
 from dotadd.cli.streaming import Streaming
 from dotadd.estimators import LinearSVM
 from dotadd.model import load
+from dotadd.solvers.checkpoint import CheckpointError
 from dotadd.solvers.result import Progress, Reason
 
 DATA = "1 1:1 2:0.5\n-1 1:-1\n1 1:2\n-1 2:-1 3:1\n"
@@ -90,15 +91,6 @@ def test_a_checkpoint_stays_when_training_is_not_done_and_the_last_line_says_how
         assert last.endswith(f": dotadd train x.svm -o m{quiet} --resume")
         assert ("--max-passes" in last) is (reason is Reason.MAX_PASSES)
         assert sorted(os.listdir()) == ["m", "m.checkpoint", "x.svm"]
-
-
-def test_a_checkpoint_that_is_there_is_told_of_unless_training_goes_on_from_it(folder, told, capsys):
-    for resume, said in (("", True), ("--resume", False)):
-        (folder / "m.checkpoint").touch()
-        os.utime("m.checkpoint", (1e9, 1e9))
-        assert train(f"-o m -q {resume}") == 0
-        line = r"dotadd: m.checkpoint: a checkpoint from 2001-09-0\d \d\d:46 is there; --resume would go on from it\n"
-        assert bool(re.fullmatch(line, capsys.readouterr().err)) is said
 
 
 def test_training_in_memory_leaves_a_checkpoint_alone(folder, capsys):
@@ -189,10 +181,26 @@ def test_training_that_was_cut_short_goes_on_to_the_same_objective(large, capsys
     assert all(record["read"] == 1.0 for record in records if "passes" in record)
 
 
+def test_training_that_begins_anew_does_not_replace_the_checkpoint_of_an_earlier_run(large, capsys):
+    assert train("-o m -q --memory 2kB --max-passes 2") == 0
+    before = (large / "m.checkpoint").read_bytes()
+    capsys.readouterr()
+    for again in ("-o m", "-o m --checkpoint m.checkpoint", "-o other --checkpoint m.checkpoint -C 7"):
+        assert train(f"{again} -q --memory 2kB") == 2
+        line = r"dotadd: error: m.checkpoint: holds training from 2.*: .*--resume.* anew, remove it.*\n"
+        assert re.fullmatch(line, capsys.readouterr().err)
+        assert (large / "m.checkpoint").read_bytes() == before
+    with pytest.raises(CheckpointError, match=r"m\.checkpoint: holds training"):
+        LinearSVM(memory="2kB").fit("x.svm", checkpoint="m.checkpoint")
+    assert (large / "m.checkpoint").read_bytes() == before
+    assert train("-o m -q --memory 2kB --resume") == 0
+    assert train("-o m -q --memory 2kB") == 0
+
+
 def test_the_copy_of_a_text_stays_or_goes_as_asked(large):
     assert train("-o m -q --memory 2kB --max-passes 1 --no-keep-cache") == 0
     assert not list(large.glob("*.arrow"))
-    assert train("-o m -q --memory 2kB --max-passes 1") == 0
+    assert train("-o n -q --memory 2kB --max-passes 1") == 0
     assert len(list(large.glob("*.arrow"))) == 1
 
 

@@ -250,6 +250,8 @@ class LinearSVM(Estimator):
         if solver != "stream":
             none_kept(checkpoint, f"solver={solver!r}")
             checkpoint = None
+        if checkpoint is not None and not resume:
+            checkpoint.require_new()
         copies: list[Any] = []
         try:
             if self.solver not in STREAMING and not resume:
@@ -297,6 +299,8 @@ class LinearSVM(Estimator):
             where = None
         elif where is not None:
             where.path = os.path.abspath(where.path)
+            if not resume:
+                where.require_new()
         memory = None if self.memory is None else parse_bytes(self.memory)
         data = None if X is None else Partitions.of(X)
         with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:

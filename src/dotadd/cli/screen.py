@@ -11,6 +11,11 @@ from dotadd._util.forgiving import Forgiving
 from dotadd.printable import as_written, printable
 
 
+def tell(message: str) -> None:
+    """A line for people on stderr."""
+    sys.stderr.write(f"dotadd: {printable(message)}\n")
+
+
 @contextmanager
 def lenient_screen() -> Iterator[None]:
     """While this lasts, what is shown on stdout is beside the point, and it is no error if it cannot be."""
@@ -21,11 +26,6 @@ def lenient_screen() -> Iterator[None]:
         sys.stdout.flush()
     finally:
         sys.stdout = stdout
-
-
-def tell(message: str) -> None:
-    """A line for people on stderr."""
-    sys.stderr.write(f"dotadd: {printable(message)}\n")
 
 
 def facts(lines: Mapping[str, str]) -> None:

@@ -6,7 +6,6 @@ import math
 import os
 import shlex
 import sys
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +58,7 @@ class Streaming:
         return {"checkpoint": path, "checkpoint_every": every, "resume": self.resume}
 
     def require(self, output: str) -> None:
-        """Refuse now what could not work later, and tell of a checkpoint that is in the way."""
+        """Refuse now what could not work later."""
         from dotadd.atomic import require_writable
         from dotadd.errors import DotaddError
 
@@ -75,9 +74,6 @@ class Streaming:
         require_writable(path)
         if self.resume and not os.path.exists(path):
             raise DotaddError(f"{path}: there is no checkpoint to go on from; leave out --resume to start anew")
-        if not self.resume and os.path.exists(path):
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(os.path.getmtime(path)))
-            tell(f"{path}: a checkpoint from {when} is there; --resume would go on from it")
 
     def finish(self, svm: LinearSVM, output: str, client: Client | None = None) -> None:
         """Remove the checkpoint of training that is done, and what workers have of it; of training that is not, say how

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -59,6 +60,15 @@ class Checkpoint:
         if not isinstance(every, Real) or isinstance(every, bool) or not 0.0 < every < math.inf:
             raise DotaddError(f"checkpoint_every is {every!r}, and has to be a positive number of seconds")
         return cls(path if isinstance(path, Unasked) else os.fspath(path), float(every))
+
+    def require_new(self) -> None:
+        """Refuse to begin anew over what an earlier run has come to."""
+        if os.path.exists(self.path):
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(os.path.getmtime(self.path)))
+            raise CheckpointError(
+                f"{self.path}: holds training from {when}: go on from it with resume (--resume); to begin anew, remove "
+                "it, or give the checkpoint another name (--checkpoint)"
+            )
 
     @property
     def due(self) -> bool:
