@@ -142,7 +142,6 @@ class KernelSVM(Estimator):
         self._keep(examples, targets.classes, results, source)
         self._remember_feature_names(X)
         self._warn_unless_converged(results)
-        self._warn_of_untrained(results)
         return self
 
     def _loaded(self, source: Source, kernel: Kernel) -> Chunk:
@@ -298,6 +297,7 @@ class KernelSVM(Estimator):
         return tags
 
     def _warn_unless_converged(self, results: list[KernelResult]) -> None:
+        self._warn_of_untrained(results)
         short = [result for result in results if not result.converged]
         if not short:
             return

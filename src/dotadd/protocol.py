@@ -151,7 +151,7 @@ class Estimator:
         )
         what = what if never else "any class was trained, and predictions mean nothing"
         when = {Reason.MAX_TIME: "the time limit was reached"}.get(late[0].reason, "training ended")
-        warnings.warn(f"{when} before {what}", UntrainedClassWarning, stacklevel=4)
+        warnings.warn(f"{when} before {what}", UntrainedClassWarning, stacklevel=5)
 
     def _remember_feature_names(self, X: Any) -> None:
         names = _feature_names(X)

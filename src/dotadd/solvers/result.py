@@ -94,7 +94,7 @@ class Result:
     @property
     def trained(self) -> bool:
         """Whether there is an answer at all: not where training ended before it came to this problem."""
-        return self.passes > 0 or self.converged or bool(self.w.any())
+        return self.passes > 0 or self.converged
 
     @property
     def converged(self) -> bool:
