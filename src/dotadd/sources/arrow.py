@@ -227,7 +227,12 @@ def _reading_arrow(path: str) -> Iterator[None]:
 
     try:
         with reading(path):
-            yield
+            try:
+                yield
+            except OSError as error:
+                if error.errno is None:  # Arrow's own: there is less of the file than it tells
+                    raise pa.ArrowInvalid(str(error)) from None
+                raise
     except DotaddError:
         raise
     except (pa.ArrowException, ValueError) as error:
