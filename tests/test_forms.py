@@ -398,6 +398,7 @@ def test_a_damaged_index_in_a_model_file_is_refused_in_one_line(tmp_path):
     with safe_open(path, framework="np") as file:
         metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     assert '"format": 2' in metadata["dotadd"]
+    del metadata["checksum"]  # which would tell first
     assert {"phi.1.index.ids", "phi.1.index.table"} < set(tensors)
     for name, wrong in (
         ("phi.1.index.table", None),
