@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test checked coverage lint bench clean
+.PHONY: help demo test checked coverage soak lint bench clean
 
 help:
 	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
 	@echo "make test   install into $(VENV), then run all tests"
 	@echo "make coverage  which lines the tests of kernels and estimators reach"
+	@echo "make soak   hours of commands that are killed, starved of disk and resumed"
 	@echo "make lint   ruff, mypy and import-linter"
 	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
 	@echo "make clean  remove $(VENV) and what the tools left behind"
@@ -46,6 +47,10 @@ checked: $(VENV)/.dev
 # Coverage sees into kernels only when they run as Python.
 coverage: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --cov=dotadd --cov-report=term-missing:skip-covered $(CHECKED:%=tests/test_%.py) tests/test_losses.py tests/test_estimator.py
+
+# Too long for CI; SOAK="--kills 5 --jobs vectors" makes it shorter. A little of it is in the tests.
+soak: $(VENV)/.dev
+	$(BIN)/python tests/soak.py $(SOAK)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
