@@ -178,3 +178,15 @@ def test_no_thread_reads_on_after_ctrl_c(solver, tmp_path):
         svm.fit(str(tmp_path / "x.svm"), on_progress=Presses(2))
     assert svm.result_.reason is Reason.INTERRUPTED
     assert not [one for one in set(threading.enumerate()) - before if "reader" in one.name]
+
+
+@pytest.mark.parametrize("solver", ["ocas", "smo", "stream"])
+def test_warnings_of_a_fit_point_to_whoever_called_it(solver):
+    X, y = examples(solver)
+    classes = np.arange(len(y)) % 4
+    svm = machine(solver).set_params(max_time=1e-9)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        svm.fit(X, classes[:, None])
+    assert {"DataConversionWarning", "NotConvergedWarning"} <= {one.category.__name__ for one in told}
+    assert {one.filename for one in told} == {__file__}

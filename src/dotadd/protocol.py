@@ -212,5 +212,5 @@ def column(y: Any) -> Any:
     from sklearn.exceptions import DataConversionWarning
 
     message = "A column-vector y was passed when a 1d array was expected."
-    warnings.warn(message, DataConversionWarning, stacklevel=3)
+    warnings.warn(message, DataConversionWarning, stacklevel=4)
     return array.ravel()
