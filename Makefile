@@ -51,6 +51,7 @@ coverage: $(VENV)/.dev
 # Too long for CI; SOAK="--kills 5 --jobs vectors" makes it shorter. A little of it is in the tests.
 soak: $(VENV)/.dev
 	$(BIN)/python tests/soak.py $(SOAK)
+	$(BIN)/python tests/soak_cluster.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

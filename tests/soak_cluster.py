@@ -1,4 +1,4 @@
-"""Training on Dask workers that are killed at random times: `python -m tests.soak.cluster --trials 30 --seed 1`.
+"""Training on Dask workers that are killed at random times: `python tests/soak_cluster.py --trials 30 --seed 1`.
 
 Each trial trains on files on three workers while one or two of them die by SIGKILL, and has to find the optimum, within
 the tolerance, as if nothing had happened. Those that died are started anew by Dask for the next trial. What goes wrong
@@ -18,8 +18,6 @@ import traceback
 import warnings
 from contextlib import suppress
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import naive
 import numpy as np
