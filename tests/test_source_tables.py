@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -164,6 +166,17 @@ def test_json_numbers_and_lists_are_dense(tmp_path):
         ('{"x": NaN, "label": 1}', "NaN"),
         ('{"x": 1, "label": null}', "field 'label' is missing"),
         ('{"x": 1, "label": "\udcff"}', "UTF-8"),
+        ("null", "not a JSON object"),
+        ("[" * 30_000, "nested too deeply"),
+        ('{"x": ' + "[" * 30_000 + "1" + "]" * 30_000 + ', "label": 1}', "nested too deeply"),
+        ('{"x": 1' + "0" * 5000 + ', "label": 1}', "not finite"),
+        ('{"x": 1' + "0" * 400 + ', "label": 1}', "not finite"),
+        ('{"x": [1' + "0" * 400 + '], "label": 1}', "field 'x' is not a number"),
+        ('{"x": 1e400, "label": 1}', "not finite"),
+        ('{"x": 1, "label": [1]}', "field 'label' is not a number: [1]"),
+        ('{"x": 1, "label": {"a": 1}}', "field 'label' is not a number"),
+        ('{"x": 1, "label": "\\ud800"}', "half of a surrogate pair"),
+        ('{"x": 1, "label": 1} {"x": 2, "label": 1}', "is not JSON"),
     ],
 )
 def test_bad_json_lines_are_refused_by_line_and_can_be_skipped(tmp_path, line, message):
@@ -174,6 +187,44 @@ def test_bad_json_lines_are_refused_by_line_and_can_be_skipped(tmp_path, line, m
     assert str(caught.value).startswith(f"{path}:2:")
     assert message in str(caught.value)
     assert read(path, on_bad_row="skip") == ([[5], [5]], [1.0, 1.0], [1, 3])
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ("1" + "0" * 5000, "thousands of digits"),
+        ("1" + "0" * 400, "too large"),
+        ("[1]", "not a number"),
+        ("1e400", "inf"),
+    ],
+)
+def test_bad_numbers_in_lists_are_refused_by_line_and_can_be_skipped(tmp_path, item, message):
+    path = write(tmp_path, "d.jsonl", f'{{"v": [1, 2]}}\n{{"v": [1, {item}]}}\n')
+    with pytest.raises(DataError, match=rf"d\.jsonl:2:.*{message}"):
+        open_source(path).load()
+    assert read(path, on_bad_row="skip")[0] == [[1, 2]]
+
+
+@pytest.mark.parametrize("line", ["null", "[" * 30_000, '{"deep": ' + "[" * 30_000 + "]" * 30_000 + "}"])
+@pytest.mark.parametrize("on_bad_row", ["error", "skip"])
+def test_no_json_ends_the_process(tmp_path, line, on_bad_row):
+    path = write(tmp_path, "d.jsonl", f'{line}\n{{"x": 5, "label": 1, "deep": 2}}\n' + line)
+    code = f"from dotadd import open; open({str(path)!r}, on_bad_row={on_bad_row!r}).load()"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == (1 if on_bad_row == "error" else 0), ran.stderr
+    if on_bad_row == "error":
+        assert ran.stderr.splitlines()[-1].startswith(f"dotadd.errors.DataError: {path}:1: is n")
+
+
+def test_fields_that_are_not_read_may_be_anything(tmp_path):
+    others = ["1", '"s"', "null", "{}", '"2020-01-01"', "[" * 30_000 + "]" * 30_000]
+    path = write(tmp_path, "d.jsonl", "".join(f'{{"x": 1, "label": 0, "z": {other}}}\n' for other in others))
+    assert read(path, column="x")[0] == [[1.0]] * 6
+
+
+def test_json_labels_that_look_like_dates_are_names(tmp_path):
+    path = write(tmp_path, "d.jsonl", '{"x": 1, "label": "2020-01-01"}\n{"x": 2, "label": "2020-01-02"}\n')
+    assert read(path)[1] == ["2020-01-01", "2020-01-02"]
 
 
 @FEW

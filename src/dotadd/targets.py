@@ -76,6 +76,10 @@ class Tally:
             if len(bad):
                 message = f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers"
                 raise chunk.error(int(bad[0]), message)
+            large = np.flatnonzero(np.abs(y) >= 2.0**53)  # neighbours may have become one number
+            if len(large):
+                message = f"label {y[large[0]]:.17g} is too large; give labels of 2^53 and more as integers or names"
+                raise chunk.error(int(large[0]), message)
         weight = None if chunk.weight is None else np.asarray(chunk.weight, np.float64)
         if weight is not None and not (np.isfinite(weight) & (weight >= 0.0)).all():
             row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])

@@ -23,7 +23,7 @@ from dotadd._version import __version__
 from dotadd.atomic import replacing
 from dotadd.batch import Batch, SparseRows, Strings
 from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, require_alike
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, is_text, require_alike
 from dotadd.sources.dna import fixed_width, pack
 from dotadd.sources.located import Located
 from dotadd.sources.table import COLUMNS, EXAMPLES, LAYOUT, LENGTH, LINES, PACKED
@@ -56,6 +56,7 @@ class _Form:
     value: type = np.float32
     dna: int | None = None
     exact: bool = False
+    fractions: bool = False  # among the labels
 
     @classmethod
     def of(cls, batch: Batch, dna: bool | None, exact: bool = False) -> _Form:
@@ -75,10 +76,11 @@ class _Form:
         if isinstance(batch, Strings):
             return replace(self, dna=None)
         other = _Form.of(batch, False)
-        return _Form(
-            self.binary and other.binary,
-            np.promote_types(self.index, other.index).type,
-            other.value if self.binary else np.promote_types(self.value, other.value).type,
+        return replace(
+            self,
+            binary=self.binary and other.binary,
+            index=np.promote_types(self.index, other.index).type,
+            value=other.value if self.binary else np.promote_types(self.value, other.value).type,
         )
 
 
@@ -155,6 +157,8 @@ def _write(
             if first is None:
                 first = chunk
                 form = form or _Form.of(chunk.batch, dna, exact)
+                if chunk.y is not None and chunk.y.dtype.kind == "f":
+                    form = replace(form, fractions=True)
                 names = {} if source.columns is None else {COLUMNS.decode(): json.dumps(source.columns)}
                 if (layout := source.names()) is not None:
                     names[LAYOUT.decode()] = json.dumps(layout.to_dict())
@@ -192,7 +196,7 @@ def _schema(chunk: Chunk, form: _Form, about: Mapping[str, str]) -> pa.Schema:
     column = "sequence" if isinstance(chunk, Located) else "x"
     fields = [pa.field(column, x.type, nullable=False, metadata=metadata)]
     if chunk.y is not None:
-        fields.append(pa.field("label", _label_type(chunk.y), nullable=False))
+        fields.append(pa.field("label", _label_type(chunk.y, form), nullable=False))
     if chunk.weight is not None:
         fields.append(pa.field("weight", pa.float64(), nullable=False))
     if chunk.lines is not None:
@@ -205,10 +209,12 @@ def _schema(chunk: Chunk, form: _Form, about: Mapping[str, str]) -> pa.Schema:
     return pa.schema(fields, metadata={**own, **about})
 
 
-def _label_type(y: np.ndarray) -> pa.DataType:
+def _label_type(y: np.ndarray, form: _Form) -> pa.DataType:
     import pyarrow as pa
 
-    return {"i": pa.int64(), "u": pa.int64(), "b": pa.int64(), "f": pa.float64()}.get(y.dtype.kind, pa.large_string())
+    if is_text(y):
+        return pa.large_string()
+    return pa.float64() if form.fractions else pa.int64()
 
 
 def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
@@ -222,8 +228,7 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
         raise _DoesNotFit(form.wider(chunk.batch))
     columns = [x]
     if chunk.y is not None:
-        labels = chunk.y if chunk.y.dtype.kind in "iubf" else chunk.y.tolist()
-        columns.append(pa.array(labels, _label_type(chunk.y)))
+        columns.append(_labels(chunk, chunk.y, form))
     if chunk.weight is not None:
         columns.append(pa.array(chunk.weight, pa.float64()))
     if chunk.lines is not None:
@@ -231,6 +236,19 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
     if isinstance(chunk, Located):
         columns.extend(chunk.coordinates.to_arrow().values())
     return columns
+
+
+def _labels(chunk: Chunk, y: np.ndarray, form: _Form) -> pa.Array:
+    import pyarrow as pa
+
+    if y.dtype.kind == "f" and not form.fractions:
+        raise _DoesNotFit(replace(form, fractions=True))
+    try:
+        return pa.array(y.tolist() if is_text(y) else y, _label_type(y, form))
+    except pa.ArrowInvalid:
+        raise DataError(
+            "has fractions among its labels, and whole numbers that are too large for that", chunk.path
+        ) from None
 
 
 def _examples(batch: Batch, form: _Form) -> pa.Array | None:

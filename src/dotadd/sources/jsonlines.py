@@ -1,4 +1,8 @@
-"""JSON lines: an object on each line, the example in one field (text or a list of numbers) or in all numeric fields."""
+"""JSON lines: an object on each line, the example in one field (text or a list of numbers) or in all numeric fields.
+
+Arrow's parser reads pieces in which every line looks like an object, and only the fields that are asked for: it ends
+the process where the first value of a text is null, and where it has to find out the types of deeply nested fields.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,13 @@ from dotadd.batch import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
-from dotadd.sources.labels import Labels
+from dotadd.sources.labels import EXACT, Labels
 from dotadd.sources.layout import Layout, choose, listed
 from dotadd.sources.records import Records, records_of
 from dotadd.sources.table import one_array, side_by_side
 from dotadd.sources.text import pieces
+
+HALF = "has half of a surrogate pair, which is no text"
 
 
 @dataclass
@@ -48,6 +54,7 @@ class _Reader:
     def __init__(self, source: JsonLinesFile) -> None:
         self.source, self.labels = source, Labels()
         self.layout: Layout | None = None
+        self.label_types: list[Any] = []  # Arrow's, in the order in which they are tried
         self.length: int | None = None  # of an example that is a list
 
     def chunk(self, records: Records) -> Chunk:
@@ -79,25 +86,22 @@ class _Reader:
     def _fast(self, records: Records, layout: Layout | None) -> dict[str, Any]:
         """The columns by Arrow's parser, or _Stumble."""
         import pyarrow as pa
-        from pyarrow import json as arrow_json
 
-        if layout is None or self.length is not None:
+        if layout is None or self.length is not None or not records.are_between("{", "}"):
             raise _Stumble
         types = {name: pa.float64() if layout.dense else pa.large_string() for name in layout.features}
         if layout.weight is not None:
             types[layout.weight] = pa.float64()
-        try:
-            table = arrow_json.read_json(
-                pa.BufferReader(pa.py_buffer(records.whole)),
-                arrow_json.ReadOptions(block_size=len(records.whole) + 1),
-                arrow_json.ParseOptions(explicit_schema=pa.schema(list(types.items()))),
-            )
-            columns = {name: one_array(table.column(name)) for name in layout.columns}
-        except (pa.ArrowException, KeyError):
-            raise _Stumble from None
-        if len(table) != len(records) or any(column.null_count for column in columns.values()):
-            raise _Stumble
-        return columns
+        if layout.label is None or layout.label in types:
+            return _parsed(records, types)
+        for kind in self.label_types:
+            with suppress(_Stumble):
+                columns = _parsed(records, {**types, layout.label: kind})
+                if pa.types.is_floating(kind) and not _exact(columns[layout.label]):
+                    break
+                self.label_types = [kind]  # the others need not be tried any more
+                return columns
+        raise _Stumble
 
     def _careful(self, records: Records) -> Chunk:
         """The rows by Python's parser, line by line."""
@@ -137,15 +141,19 @@ class _Reader:
         path = self.source.path
         try:
             row = json.loads(text)
+        except RecursionError:
+            raise DataError("is nested too deeply", path, line) from None
         except UnicodeDecodeError as error:
             raise DataError(
                 "is not UTF-8 text; convert it, for example with iconv", path, line, error.start + 1
             ) from None
         except json.JSONDecodeError as error:
             raise DataError(f"is not JSON: {error.msg}", path, line, error.colno) from None
+        except ValueError:  # Python reads no more than some thousand digits
+            raise DataError("has a whole number of thousands of digits", path, line) from None
         if not isinstance(row, dict):
             raise DataError("is not a JSON object", path, line)
-        layout = self.layout = self.layout or self._layout(row)
+        layout = self.layout = self.layout or self._layout(row, line)
         try:
             if layout.dense:
                 example: Any = [_number(row[name], name) for name in layout.features]
@@ -161,7 +169,9 @@ class _Reader:
             raise DataError(str(error), path, line) from None
         return example, word, weight
 
-    def _layout(self, row: dict[str, Any]) -> Layout:
+    def _layout(self, row: dict[str, Any], line: int) -> Layout:
+        import pyarrow as pa
+
         source = self.source
         numeric = [name for name, value in row.items() if isinstance(value, int | float)]
         whole = [name for name, value in row.items() if isinstance(value, str | list)]
@@ -169,15 +179,20 @@ class _Reader:
             list(row), numeric, whole, column=source.column, label=source.label, weight=source.weight,
             path=source.path, usual="label", like=source.like, guessed=True,
         )  # fmt: skip
+        for name in layout.columns:
+            if not _is_text(name):
+                raise DataError(f"the name {name!r} of a field {HALF}", source.path, line)
         source.columns, source.layout = layout.features if layout.dense else None, layout
+        if layout.label is not None:
+            kinds = {str: [pa.large_string()], bool: [pa.bool_()], float: [pa.float64()]}
+            self.label_types = kinds.get(type(row[layout.label]), [pa.int64(), pa.float64()])
         return layout
 
     def _whole(self, value: Any, name: str) -> bytes | list[float]:
         if isinstance(value, str) and self.length is None:
-            try:
-                return value.encode()
-            except UnicodeEncodeError:
-                raise ValueError(f"field {name!r} has half of a surrogate pair, which is no text") from None
+            if not _is_text(value):
+                raise ValueError(f"field {name!r} {HALF}")
+            return value.encode()
         if not isinstance(value, list):
             raise ValueError(f"field {name!r} is not {'text' if self.length is None else 'a list of numbers'}")
         if self.length is None:
@@ -187,18 +202,65 @@ class _Reader:
         return [_number(item, name) for item in value]
 
 
+def _parsed(records: Records, types: dict[str, Any]) -> dict[str, Any]:
+    """Fields of these types by Arrow's parser, or _Stumble. Other fields are passed over, however they are nested."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(pa.py_buffer(records.whole)),
+            arrow_json.ReadOptions(block_size=len(records.whole) + 1),
+            arrow_json.ParseOptions(explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="ignore"),
+        )
+        columns = {name: one_array(table.column(name)) for name in types}
+        for column in columns.values():
+            column.validate(full=True)  # that text is UTF-8
+    except (pa.ArrowException, KeyError):
+        raise _Stumble from None
+    if len(table) != len(records) or any(column.null_count for column in columns.values()):
+        raise _Stumble
+    return columns
+
+
+def _exact(column: Any) -> bool:
+    """Whether floats hold these labels as they are written."""
+    values = column.to_numpy(zero_copy_only=False)
+    return bool((np.abs(values) < EXACT).all())
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be written as UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, int | float):
-        return value
-    raise ValueError(f"field {name!r} is {'missing' if value is None else 'not a number: ' + json.dumps(value)[:40]}")
+    if not isinstance(value, int | float):
+        raise _not_a_number(value, name)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"field {name!r} has a number that is too large") from None
+
+
+def _not_a_number(value: Any, name: str) -> ValueError:
+    return ValueError(f"field {name!r} is {'missing' if value is None else 'not a number: ' + json.dumps(value)[:40]}")
 
 
 def _word(value: Any, name: str) -> str:
     if isinstance(value, str):
+        if not _is_text(value):
+            raise ValueError(f"field {name!r} {HALF}")
         return value
     if isinstance(value, bool):
         return str(int(value))
-    return repr(_number(value, name))
+    if isinstance(value, int | float):
+        return repr(value)
+    raise _not_a_number(value, name)
 
 
 def _words(column: Any) -> list[str]:

@@ -1,4 +1,8 @@
-"""Labels written as words: numbers where they are numbers, else names, and the same choice through all of a pass."""
+"""Labels written as words: numbers where they are numbers, else names, and the same choice through all of a pass.
+
+Where all numbers of a chunk are whole, they are int64, which tells all of them apart: from 2^53 on float64 has one
+number for several, and training refuses such labels.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ import numpy as np
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.text import pieces
+
+EXACT = 2.0**53  # from here on float64 takes whole numbers for their neighbours
+LARGEST = 2**63  # and here int64 ends
 
 
 class Labels:
@@ -35,16 +42,28 @@ class Labels:
         distinct = set(words)  # few, so that each is looked at once
         if self.numeric is not False:
             number_of = {word: _number(word) for word in distinct}
-            numbers = np.fromiter(map(number_of.__getitem__, words), np.float64, len(words))
-            bad = np.flatnonzero(~np.isfinite(numbers)).tolist()
+            bad_words = {word for word, number in number_of.items() if number is None}
+            bad = [row for row, word in enumerate(words) if word in bad_words] if bad_words else []
             written = [row for row in bad if words[row].strip()]
             if self.numeric is None and len(words):
                 self.numeric = 10 * len(written) <= len(words)
             if self.numeric:
+                fractions = any(isinstance(number, float) for number in number_of.values())
+                number_of |= dict.fromkeys(bad_words, 0)
+                found = map(number_of.__getitem__, words)
+                numbers = np.fromiter(found, np.float64 if fractions else np.int64, len(words))  # type: ignore[arg-type]
                 return numbers, {row: _complaint(words[row]) for row in bad}
         name_of = {word: word.strip() for word in distinct}
         names = np.array([name_of[word] for word in words], np.str_)
         return names, {int(row): _complaint("") for row in np.flatnonzero(names == "")}
+
+
+def exact_labels(y: np.ndarray) -> np.ndarray:
+    """Numbers of any type as int64, or as float64 where they have fractions or do not fit."""
+    if y.dtype.kind == "f":
+        return y.astype(np.float64, copy=False)
+    fits = y.dtype != np.uint64 or not len(y) or y.max() < LARGEST
+    return y.astype(np.int64 if fits else np.float64, copy=False)
 
 
 def attach_array(source: Source, chunk: Chunk, values: np.ndarray) -> Chunk:
@@ -53,7 +72,7 @@ def attach_array(source: Source, chunk: Chunk, values: np.ndarray) -> Chunk:
         y = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
         missing = y == ""
     else:
-        y = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+        y = exact_labels(values)
         missing = ~np.isfinite(y)
     found = {row: _complaint("") for row in np.flatnonzero(missing).tolist()}
     return without(source, dataclasses.replace(chunk, y=y), found)
@@ -83,12 +102,26 @@ def without(source: Source, chunk: Chunk, found: dict[int, str]) -> Chunk:
     return chunk.take(np.array([row for row in range(len(chunk)) if row not in found], np.int64))
 
 
-def _number(word: str) -> float:
+def _number(word: str) -> int | float | None:
+    """A whole number as an integer if int64 holds it; None if the word is no number."""
     try:
-        return float(word)
+        whole = int(word)
     except ValueError:
-        return math.nan
+        try:
+            value = float(word)
+        except ValueError:
+            return None
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < EXACT else value
+    if -LARGEST <= whole < LARGEST:
+        return whole
+    try:
+        return float(whole)
+    except OverflowError:
+        return None
 
 
 def _complaint(word: str) -> str:
-    return f"label {word!r} is not a number, unlike the others" if word.strip() else "the label is missing"
+    shown = word if len(word) <= 40 else word[:40] + "..."
+    return f"label {shown!r} is not a number, unlike the others" if word.strip() else "the label is missing"

@@ -16,6 +16,7 @@ from dotadd.batch import LARGEST_VALUE, SparseRows
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
+from dotadd.sources.labels import EXACT
 from dotadd.sources.numbers import NOT_A_NUMBER, ODD, number
 from dotadd.sources.sound import TOO_LARGE
 from dotadd.sources.text import Piece, pieces
@@ -73,6 +74,7 @@ class LibsvmFile(FileSource):
         values: np.ndarray = np.empty(colons, self.dtype)
         labels, lines = np.empty(newlines), np.empty(newlines, np.int64)
         base = 0 if self.zero_based else 1
+        large: dict[int, int] = {}  # by row, labels that float64 does not hold
         while True:
             limit = INT32_LIMIT if indices.dtype == np.int32 else INDEX_LIMIT
             code = _parse_lines(letters, state, base, limit, LARGEST_VALUE, offsets, indices, values, labels, lines)
@@ -82,7 +84,7 @@ class LibsvmFile(FileSource):
                 indices = indices.astype(np.int64)
                 continue
             if code in (ODD_LABEL, ODD_VALUE):
-                code = _round(piece, state, code, labels if code == ODD_LABEL else values)
+                code = _round(piece, state, code, labels if code == ODD_LABEL else values, large)
             if code != DONE:
                 self.bad_row(_complaint(self.path, piece, state, code))
                 _skip_line(piece, state, offsets)
@@ -90,16 +92,33 @@ class LibsvmFile(FileSource):
         largest = int(state[LARGEST])
         used_values = None if state[ONES] else values[:nonzeros]
         batch = SparseRows(offsets[: rows + 1], indices[:nonzeros], used_values, largest + 1)
-        return Chunk(batch, labels[:rows], None, 0, self.path, lines[:rows]), largest
+        return Chunk(batch, _whole(labels[:rows], large), None, 0, self.path, lines[:rows]), largest
 
 
-def _round(piece: Piece, state: np.ndarray, code: int, out: np.ndarray) -> int:
+def _whole(labels: np.ndarray, large: dict[int, int]) -> np.ndarray:
+    """Labels as integers, if all of them are whole and fit; `large` are some of them by row, as they were written."""
+    if not (np.abs(labels) < 2.0**63).all():
+        return labels
+    whole = labels.astype(np.int64)
+    if (whole != labels).any():
+        return labels
+    for row, label in large.items():
+        if row < len(whole):  # and not of a last row that was left out
+            whole[row] = label
+    return whole
+
+
+def _round(piece: Piece, state: np.ndarray, code: int, out: np.ndarray, large: dict[int, int]) -> int:
     """Let Python read the number the kernel stopped at, so that the kernel goes on behind it."""
-    value = float(piece.buffer[state[TOKEN] : state[AT]])
+    token = piece.buffer[state[TOKEN] : state[AT]]
+    value = float(token)
     if not abs(value) <= float(np.finfo(out.dtype).max):
         return BAD_LABEL if code == ODD_LABEL else NOT_FINITE
     if code == ODD_LABEL:
         out[state[ROW]] = value
+        large.pop(int(state[ROW]), None)  # of a line that was skipped
+        if EXACT <= abs(value) < 2.0**63 and token.lstrip(b"+-").isdigit():
+            large[int(state[ROW])] = int(token)
     elif abs(value) > LARGEST_VALUE:
         return LARGE
     else:
@@ -190,7 +209,7 @@ def _parse_lines(text, state, base, limit, largest_value, offsets, indices, valu
                 code = BAD_LABEL
                 break
             in_row, last = True, np.int64(-1)
-            if what == ODD:
+            if what == ODD or abs(value) >= EXACT:
                 code = ODD_LABEL
                 break
             labels[row] = value

@@ -33,6 +33,13 @@ class Records:
         """The text from the first record to the last."""
         return memoryview(self.buffer)[int(self.starts[0]) : int(self.stops[-1])]
 
+    def are_between(self, first: str, last: str) -> bool:
+        """Whether every record begins and ends with these letters; they end in a newline, too, that does not count."""
+        letters = np.frombuffer(self.buffer, np.uint8)
+        ends = self.stops - 2
+        ends = ends - (letters[ends] == 13)
+        return bool((letters[self.starts] == ord(first)).all() and (letters[ends] == ord(last)).all())
+
     def slice(self, first: int, stop: int) -> Records:
         span = slice(first, stop)
         return Records(self.buffer, self.starts[span], self.stops[span], self.lines[span], self.unclosed)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.batch import Batch, DenseRows, Images, SparseRows, from_arrow
-from dotadd.errors import DataError
+from dotadd.errors import DataError, DotaddError
 from dotadd.lattices import is_lattices, lattices_from_arrow
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.labels import exact_labels
 from dotadd.sources.layout import Layout, choose
 from dotadd.sources.values import float_type, float_values, pixel_values
 
@@ -90,15 +92,9 @@ def chunk_of(
 ) -> Chunk:
     """The chunk over a record batch. Rows with missing values are bad; `first_row` numbers them in complaints."""
     table = _without_missing(source, _plain_columns(table, layout), layout, path, first_row)
-    try:
-        batch = _batch_of(table, layout, n_features)
+    with _about(path):
         y = None if layout.label is None else labels_of(table.column(layout.label))
-    except ValueError as error:
-        raise error if isinstance(error, DataError) else DataError(str(error), path) from None
-    weight = None
-    if layout.weight is not None:
-        weight = numbers(table.column(layout.weight)).astype(np.float64, copy=False)
-    return Chunk(batch, y, weight, 0, path)
+        return Chunk(_batch_of(table, layout, n_features), y, _weights(table, layout), 0, path)
 
 
 def labels_beside(
@@ -108,8 +104,30 @@ def labels_beside(
     beside = Layout([], False, layout.label, layout.weight)
     table = _without_missing(source, _plain_columns(table, beside), beside, path, first_row)
     assert layout.label is not None
-    weight = None if layout.weight is None else numbers(table.column(layout.weight)).astype(np.float64, copy=False)
-    return labels_of(table.column(layout.label)), weight
+    with _about(path):
+        return labels_of(table.column(layout.label)), _weights(table, layout)
+
+
+def _weights(table: pa.RecordBatch, layout: Layout) -> np.ndarray | None:
+    if layout.weight is None:
+        return None
+    column = table.column(layout.weight)
+    if not is_number(column.type):
+        raise DataError(f"weights of type {column.type} cannot be used; give numbers")
+    return numbers(column).astype(np.float64, copy=False)
+
+
+@contextmanager
+def _about(path: str | None) -> Iterator[None]:
+    """Complaints in one line that name the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (ValueError, pa.ArrowException) as error:
+        if isinstance(error, DotaddError) and (path is None or getattr(error, "path", None) == path):
+            raise
+        raise DataError((str(error).splitlines() or ["cannot be read"])[0], path) from None
 
 
 def unpacked(field: pa.Field) -> int:
@@ -197,13 +215,9 @@ def numbers(array: pa.Array) -> np.ndarray:
 
 def labels_of(array: pa.Array) -> np.ndarray:
     """A label column as int64 or float64 where it holds numbers, else as text."""
-    import pyarrow as pa
-
     array = plainer(array)
-    if pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
-        return numbers(array).astype(np.int64, copy=False)
-    if pa.types.is_floating(array.type):
-        return numbers(array).astype(np.float64, copy=False)
+    if is_number(array.type):
+        return exact_labels(numbers(array))
     if is_text(array.type):
         return np.array(array.to_pylist(), np.str_)
     raise DataError(f"labels of type {array.type} cannot be used; give numbers or text")
