@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from naive_sources import rows_of
+from sklearn.base import clone
 
+from dotadd import KernelSVM, LinearSVM
 from dotadd.batch import DenseRows, Images, SparseRows, Strings
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources import open as open_source
@@ -283,3 +285,60 @@ def test_an_option_acts_or_raises(options):
 def test_a_batch_is_read_as_it_is():
     batch = Strings.from_list(["AC", "GT"])
     assert open_source(batch, [0, 1]).load().batch is batch
+
+
+def damaged(format, **arrays):
+    """A sparse matrix of which some arrays have been replaced, as a careless program may."""
+    matrix = sp.random_array((8, 6), density=0.5, rng=np.random.default_rng(0), format=format)
+    for name, change in arrays.items():
+        setattr(matrix, name, change(getattr(matrix, name).copy()))
+    return matrix
+
+
+def put(at, value):
+    def change(array):
+        array[at] = value
+        return array
+
+    return change
+
+
+DAMAGED = {
+    "beyond": damaged("csr", indptr=put(-1, 10**6)),
+    "far beyond": damaged("csr", indptr=put(3, 2**31 - 1)),
+    "falling": damaged("csr", indptr=put(3, 0)),
+    "negative": damaged("csr", indptr=put(0, -5)),
+    "too short": damaged("csr", indptr=lambda indptr: indptr[:-2]),
+    "too long": damaged("csr", indptr=lambda indptr: np.append(indptr, indptr[-1])),
+    "fractions": damaged("csr", indptr=lambda indptr: indptr.astype(float)),
+    "few values": damaged("csr", data=lambda data: data[:2]),
+    "few indices": damaged("csr", indices=lambda indices: indices[:2]),
+    "negative index": damaged("csr", indices=put(0, -7)),
+    "large index": damaged("csr", indices=put(0, 10**9)),
+    "falling columns": damaged("csc", indptr=put(3, 0)),
+    "rows beyond": damaged("csc", indices=put(0, 10**9)),
+    "blocks beyond": damaged("bsr", indptr=put(-1, 10**6)),
+    "pairs beyond": damaged("coo", row=put(0, 10**9)),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("machine", [LinearSVM(), KernelSVM()], ids=["linear", "kernel"])
+def test_damaged_sparse_matrices_never_reach_a_kernel(name, machine):
+    good = sp.random_array((8, 6), density=0.5, rng=np.random.default_rng(1), format="csr")
+    y = np.arange(8) % 2
+    fitted = clone(machine).fit(good, y)
+    for use in (lambda: clone(machine).fit(DAMAGED[name], y), lambda: fitted.predict(DAMAGED[name])):
+        with pytest.raises(DataError, match=r"matrix is damaged|index -?\d+ is outside"):
+            use()
+
+
+def test_batches_whose_rows_lie_outside_of_their_arrays_are_refused():
+    for batch in (
+        SparseRows(np.array([0, 5]), np.zeros(3, np.int32), None, 1),
+        SparseRows(np.array([0, 3, 2]), np.zeros(3, np.int32), None, 1),
+        SparseRows(np.array([0, 3]), np.zeros(3, np.int32), np.ones(2), 1),
+        Strings(np.zeros(3, np.uint8), np.array([0, 4])),
+    ):
+        with pytest.raises(DataError, match="rows that lie outside of the data"):
+            open_source(batch).load()

@@ -15,7 +15,7 @@ import numpy as np
 from dotadd.batch import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source
-from dotadd.sources.sound import sound_rows
+from dotadd.sources.sound import offsets_fit, require_inside, sound_rows
 from dotadd.sources.values import float_values, pixel_values
 
 
@@ -39,6 +39,7 @@ class MemorySource(Source):
         if self._sound is None:
             if not len(self.content):
                 raise DataError("has no examples", self.name)
+            require_inside(self.content.batch, self.name)
             self._sound = sound_rows(self, self.content)
         if not len(self._sound):
             raise DataError(f"has no example that can be read; the first complaint: {self.skipped.first}", self.name)
@@ -163,9 +164,35 @@ def batch_from_list(items: list[Any]) -> Batch:
 
 def batch_from_scipy(matrix: Any) -> SparseRows:
     """CSR without a copy; other formats are converted to it. Integers and booleans become floats."""
+    if matrix.ndim != 2:
+        raise DataError(f"a sparse array of {matrix.ndim} dimension cannot be read; rows and features are needed")
+    _require_sound(matrix)
     csr = matrix if matrix.format == "csr" else matrix.tocsr()
-    if csr.ndim != 2:
-        raise DataError(f"a sparse array of {csr.ndim} dimension cannot be read; rows and features are needed")
     return SparseRows(
         csr.indptr, csr.indices, float_values(csr.data), csr.shape[1], distinct=bool(csr.has_canonical_format)
     )
+
+
+def _require_sound(matrix: Any) -> None:
+    """Refuse a matrix whose arrays lead outside of one another: SciPy does not look, and reads or writes there.
+
+    Indices of CSR are left to `sound_rows`, which names the row.
+    """
+    rows, columns = matrix.shape
+    places: list[tuple[np.ndarray, int]] = []
+    if matrix.format in ("csr", "csc", "bsr"):
+        down, across = (rows, columns) if matrix.format != "csc" else (columns, rows)
+        if matrix.format == "bsr":
+            down, across = (down // matrix.data.shape[1], across // matrix.data.shape[2])
+        length = min(len(matrix.indices), len(matrix.data))
+        if len(matrix.indptr) != down + 1 or not offsets_fit(matrix.indptr, length):
+            raise DataError(
+                f"the {matrix.format.upper()} matrix is damaged: indptr has to have {down + 1} entries that never fall, "
+                f"from 0 to the {length} that are stored"
+            )
+        places = [(matrix.indices, across)] if matrix.format != "csr" else []
+    elif matrix.format == "coo":
+        places = [(matrix.row, rows), (matrix.col, columns)]
+    for indices, stop in places:
+        if len(indices) and not (0 <= indices.min() and indices.max() < stop):
+            raise DataError(f"the {matrix.format.upper()} matrix is damaged: an index is not from 0 to {stop - 1}")

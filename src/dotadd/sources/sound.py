@@ -105,24 +105,36 @@ def unusable(values: np.ndarray) -> np.ndarray:
 
 
 def with_distinct(chunk: Chunk) -> Chunk:
-    """The chunk, its sparse rows marked as to whether no index occurs twice in a row (increasing indices show it).
-
-    Rows that would lie outside of their array are refused: kernels trust offsets.
-    """
+    """The chunk, its sparse rows marked as to whether no index occurs twice in a row (increasing indices show it)."""
     batch = chunk.batch
-    if isinstance(batch, Strings) and batch.offsets is not None:
-        _require_inside(batch.offsets, len(batch.letters), chunk.path)
+    require_inside(batch, chunk.path)
     if not isinstance(batch, SparseRows):
         return chunk
-    _require_inside(batch.offsets, len(batch.indices), chunk.path)
     distinct = bool(_rows_increase(plain(batch.offsets), plain(batch.indices)))
     rows = SparseRows(batch.offsets, batch.indices, batch.values, batch.n_features, distinct=distinct)
     return dataclasses.replace(chunk, batch=rows)
 
 
-def _require_inside(offsets: np.ndarray, length: int, path: str | None) -> None:
-    if offsets[0] < 0 or offsets[-1] > length or (offsets[1:] < offsets[:-1]).any():
+def require_inside(batch: Batch, path: str | None = None) -> None:
+    """Refuse rows that would lie outside of their arrays: kernels trust offsets."""
+    inside = True
+    if isinstance(batch, Strings) and batch.offsets is not None:
+        inside = offsets_fit(batch.offsets, len(batch.letters))
+    elif isinstance(batch, SparseRows):
+        inside = offsets_fit(batch.offsets, len(batch.indices))
+        inside = inside and (batch.values is None or len(batch.values) >= batch.offsets[-1])
+    if not inside:
         raise DataError("has rows that lie outside of the data; it is damaged", path)
+
+
+def offsets_fit(offsets: np.ndarray, length: int) -> bool:
+    """Whether rows with these offsets follow one another in an array of this length."""
+    return (
+        offsets.ndim == 1
+        and offsets.dtype.kind in "iu"
+        and len(offsets) > 0
+        and bool(0 <= offsets[0] and offsets[-1] <= length and (offsets[1:] >= offsets[:-1]).all())
+    )
 
 
 @kernel
