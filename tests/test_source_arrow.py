@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -155,6 +156,7 @@ def write_ipc(path, table, stream=False, **options):
     make = pa.ipc.new_stream if stream else pa.ipc.new_file
     with make(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
         writer.write_table(table, max_chunksize=10)
+    return path
 
 
 def labelled(x, **more):
@@ -361,3 +363,80 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path, ending):
         with pytest.raises(DataError, match=rf"x\.{ending}: ") as caught:
             open_source(path).load()
         assert "\n" not in str(caught.value)
+
+
+BAD_COLUMNS = {
+    "strings of no letters": (pa.array([b"", b""], pa.binary(0)), "strings of no letters"),
+    "lists of no numbers": (pa.array([[], []], pa.list_(pa.float32(), 0)), "no features"),
+    "structs": (pa.array([[{"a": 0, "b": 1.0}]] * 2), "list<struct<index, value>>"),
+    "values of text": (pa.array([[{"index": 0, "value": "a"}]] * 2), "where numbers are expected"),
+    "texts": (pa.array([["1", "2"]] * 2, pa.list_(pa.string(), 2)), "where numbers are expected"),
+    "missing inside": (pa.array([[None, 1.0]] * 2, pa.list_(pa.float32(), 2)), "missing values inside"),
+    "not finite": (pa.array([[1.0, 2.0], [1.0, np.inf]], pa.list_(pa.float16(), 2)), "row 1.*not finite"),
+    "not finite sparse": (pa.array([[{"index": 0, "value": np.nan}]] * 2), "row 0.*not finite"),
+    "durations": (pa.array([1, 2], pa.duration("s")), "holds neither numbers nor text"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_COLUMNS)
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "memory"])
+def test_columns_that_hold_no_examples_are_refused_in_one_line(tmp_path, name, kind):
+    column, message = BAD_COLUMNS[name]
+    x = pa.table({"x": column, "label": [0, 1]})
+    if kind == "arrow":
+        x = write_ipc(tmp_path / "x.arrow", x)
+    elif kind == "parquet":
+        if pa.types.is_duration(column.type) or column.type in (pa.binary(0), pa.list_(pa.float32(), 0)):
+            pytest.skip("Parquet has no such type")
+        pq.write_table(x, tmp_path / "x.parquet")
+        x = tmp_path / "x.parquet"
+    with pytest.raises(DataError, match=message) as caught:
+        open_source(x, column="x", label="label").load()
+    assert len(str(caught.value).splitlines()) == 1
+    assert kind == "memory" or str(x) in str(caught.value)
+
+
+@pytest.mark.parametrize("role", ["label", "weight"])
+@pytest.mark.parametrize("column", [pa.array([1, 2], pa.duration("s")), pa.array([[1], [2]]), pa.array([b"a", b"b"])])
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_labels_and_weights_of_strange_types_are_refused_by_file(tmp_path, role, column, kind):
+    table = pa.table({"x": [1.0, 2.0], "label": [0, 1], "weight": [1.0, 1.0]})
+    table = table.set_column(table.column_names.index(role), role, column)
+    path = tmp_path / f"x.{kind}"
+    if kind == "arrow":
+        write_ipc(path, table)
+    else:
+        pq.write_table(table, path)
+    source = open_source(path, column="x", label="label", weight="weight")
+    with pytest.raises(DataError, match=rf"x\.{kind}: {role}s of type .* cannot be used"):
+        list(source.chunks())
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lines", "nowhere"), ("lines", "x"), ("columns", "{"), ("columns", "5"), ("columns", "[1]"),
+        ("column", "nowhere"), ("columns", "[" * 5000),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True])
+def test_metadata_that_does_not_fit_the_columns_is_refused(tmp_path, key, value, stream):
+    table = pa.table({"x": ["a", "b"], "label": [0, 1]}).replace_schema_metadata({"dotadd": "1", key: value})
+    path = write_ipc(tmp_path / "x.arrow", table, stream)
+    with pytest.raises(DataError, match=r"x\.arrow: "):
+        open_source(path).load()
+
+
+@pytest.mark.parametrize("length", [b"", b"x", b"-3", b"0", b"3", b"9", b"99999999999"])
+def test_packed_dna_of_another_length_never_reaches_a_kernel(tmp_path, length):
+    field = pa.field("x", pa.binary(2), metadata={b"dotadd.dna2": b"1", b"length": length})
+    table = pa.table([pa.array([b"ab", b"cd"], pa.binary(2))], schema=pa.schema([field], {"dotadd": "1"}))
+    with pytest.raises(DataError, match=r"x\.arrow: .*packed DNA"):
+        open_source(write_ipc(tmp_path / "x.arrow", table)).load()
+
+
+def test_files_are_found_whatever_bytes_their_names_have(tmp_path):
+    for ending in ("arrow", "parquet"):
+        path = os.path.join(tmp_path, f"\udcff.{ending}")
+        convert(open_source(["ACGT", "AAAA"]), path)
+        assert rows_of(open_source(path).load().batch) == [b"ACGT", b"AAAA"]

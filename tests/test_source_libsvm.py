@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from naive_sources import libsvm, rows_of
 
+from dotadd import LinearSVM
 from dotadd.batch import LARGEST_VALUE
 from dotadd.errors import DataError
 from dotadd.sources import open as open_source
@@ -178,3 +179,12 @@ def test_bad_lines_are_refused_by_place_and_can_be_skipped(tmp_path, line, colum
         assert max(c.batch.n_features for c in chunks) == 5
         assert source.skipped.count == 1
         assert source.skipped.first == str(caught.value)
+
+
+@pytest.mark.parametrize("solver", ["auto", "stream", "lbfgs"])
+def test_an_index_that_asks_for_more_weights_than_fit_is_named_with_its_line(tmp_path, solver):
+    path = write(tmp_path, "1 1:1\n-1 2:1\n1 100000000000:1\n-1 2:2\n")
+    message = r"data\.svm:3: index 100,000,000,000 \(counted from 1\) asks for .* 400 GB, .*\.hashed\(24\)"
+    with pytest.raises(DataError, match=message):
+        LinearSVM(solver=solver, loss="squared_hinge").fit(path)
+    assert LinearSVM("Linear().hashed(10)").fit(path).score(path) == 1.0

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from naive_sources import fasta, rows_of
 
 from dotadd.errors import DataError, UnusedColumnsWarning
 from dotadd.sources import open as open_source
+from dotadd.sources.quoted import fields_of
 
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SIZES = st.sampled_from([1, 20, 1 << 20])
@@ -283,3 +285,37 @@ def test_columns_of_text_beside_numbers_are_said_to_be_left_out(tmp_path):
     with pytest.warns(UnusedColumnsWarning, match=r"mixed\.csv: only columns of numbers are read; left out: 'colour'"):
         batch = open_source(path).load().batch
     assert batch.n_features == 1
+
+
+@FEW
+@given(rows=st.lists(st.lists(st.text(st.sampled_from('ab,;"\n\t\u00e9'), max_size=5), min_size=1, max_size=4)))
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_fields_of_csv_are_those_of_pythons_reader(rows, delimiter):
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    at, found = 0, []
+    while at < len(text.getvalue()):
+        fields, at = fields_of(text.getvalue(), delimiter, at)
+        found.append(fields)
+    assert found == list(csv.reader(io.StringIO(text.getvalue(), newline=""), delimiter=delimiter, strict=True))
+
+
+def test_long_fields_in_many_threads_leave_pythons_limit_alone(tmp_path):
+    limit = csv.field_size_limit()
+    long = "a" * (limit + 1)
+    path = write(tmp_path, "d.csv", "text,label\n" + f'"{long}",1\nb,1,2\n' * 2)
+    seen = []
+
+    def read_all():
+        for _ in range(5):
+            source = open_source(path, column="text", on_bad_row="skip")
+            rows = [row for chunk in source.chunks() for row in rows_of(chunk.batch)]
+            seen.append((len(rows), source.skipped.count, csv.field_size_limit()))
+
+    threads = [threading.Thread(target=read_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(seen) == {(2, 2, limit)}
+    assert csv.field_size_limit() == limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
@@ -12,6 +13,29 @@ Item = TypeVar("Item")
 
 _END = object()
 HANDOVER = 2e-4  # seconds after which Python lets another thread go on: the reader needs it for moments, but often
+
+
+class _Handover:
+    """The interpreter's switch interval: short while anybody reads ahead, and afterwards what it was before."""
+
+    def __init__(self) -> None:
+        self._lock, self._readers, self._before = threading.Lock(), 0, 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._readers == 0:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(HANDOVER, self._before))
+            self._readers += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if self._readers == 0:
+                sys.setswitchinterval(self._before)
+
+
+_HANDOVER = _Handover()
 
 
 class ReadAhead(Generic[Item]):
@@ -24,17 +48,16 @@ class ReadAhead(Generic[Item]):
         self._items = items
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="dotadd-reader") if ahead else None
         self._coming: Future[Any] | None = None
-        self._handover = sys.getswitchinterval()
         self._ask()
 
     def __enter__(self) -> Self:
         if self._pool is not None:
-            sys.setswitchinterval(min(HANDOVER, self._handover))
+            _HANDOVER.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
-            sys.setswitchinterval(self._handover)
+            _HANDOVER.__exit__()
             self._pool.shutdown(cancel_futures=True)
         if hasattr(self._items, "close"):
             self._items.close()

@@ -321,9 +321,13 @@ def _numpy(array: pa.Array) -> np.ndarray:
     """The numbers of an array, without a copy. Arrow's own way to NumPy imports pandas where that is installed."""
     import pyarrow as pa
 
+    if array.null_count:
+        raise ValueError("column has missing values inside its lists; fill or drop them first")
+    if pa.types.is_boolean(array.type):
+        return array.to_numpy(zero_copy_only=False)
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         return np.from_dlpack(array)
-    return array.to_numpy(zero_copy_only=True)
+    raise ValueError(f"column holds {array.type} where numbers are expected")
 
 
 def _offsets(array: pa.Array, dtype: type) -> np.ndarray:
@@ -350,6 +354,8 @@ def from_arrow(array: pa.Array, *, n_features: int | None = None) -> Batch:
         return DenseRows(_numpy(array.flatten()).reshape(len(array), kind.list_size))
     if pa.types.is_fixed_size_binary(kind):
         width = kind.byte_width
+        if not width:
+            raise ValueError("column holds strings of no letters")
         letters = np.frombuffer(array.buffers()[1], np.uint8)
         return Strings(letters[array.offset * width : (array.offset + len(array)) * width], width=width)
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
@@ -365,7 +371,11 @@ def _from_lists(array: pa.Array, n_features: int | None) -> Batch:
     import pyarrow as pa
 
     items, offsets = array.values, _numpy(array.offsets)
-    parts = [items.field("index"), items.field("value")] if pa.types.is_struct(items.type) else [items]
+    parts = [items]
+    if pa.types.is_struct(items.type):
+        if not {"index", "value"} <= {field.name for field in items.type}:
+            raise ValueError(f"cannot read a column of {array.type}; expected list<struct<index, value>>")
+        parts = [items.field("index"), items.field("value")]
     if any(part.null_count for part in (items, *parts)):
         raise ValueError("column has missing values inside its lists; fill or drop them first")
     if pa.types.is_floating(items.type):
@@ -376,8 +386,8 @@ def _from_lists(array: pa.Array, n_features: int | None) -> Batch:
     indices = _numpy(parts[0])
     if indices.dtype.kind not in "iu":
         raise ValueError(f"cannot read a column of {array.type} as sparse rows; expected list<struct<index, value>>")
-    if indices.dtype.itemsize < 4:
-        indices = indices.astype(np.int32)  # kernels know 32 and 64 bits
+    if indices.dtype not in (np.int32, np.int64):  # kernels know these
+        indices = indices.astype(np.int32 if indices.dtype.itemsize < 4 else np.int64)
     if n_features is None:
         used = indices[offsets[0] : offsets[-1]]
         n_features = int(used.max()) + 1 if len(used) else 0

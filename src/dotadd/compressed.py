@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import IO
 
 from dotadd.atomic import replacing
-from dotadd.errors import DataError
+from dotadd.errors import DataError, DotaddError
 
 COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
@@ -42,10 +42,15 @@ def reading(path: str) -> Iterator[None]:
         raise DataError("is a folder; give the files in it, for example by a pattern like folder/*.csv", path) from None
     except PermissionError:
         raise DataError("may not be read (permission denied)", path) from None
+    except ValueError as error:  # a name that no file can have
+        if isinstance(error, DotaddError) or "\0" not in path:
+            raise
+        raise DataError("no such file: its name has a zero byte", path.replace("\0", "\\0")) from None
     except EOFError:
         raise DataError("the compressed file ends too early; it was cut off, copy it again", path) from None
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, OSError) as error:
-        raise DataError(f"cannot be read: {error}", path) from None
+        what = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DataError(f"cannot be read: {what}", path) from None
 
 
 @contextmanager

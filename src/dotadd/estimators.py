@@ -34,7 +34,7 @@ from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.layout import Layout
-from dotadd.survey import Survey
+from dotadd.survey import Survey, require_room
 from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
 
@@ -216,6 +216,7 @@ class LinearSVM(Estimator):
         phi = self._resolved(data, shape)
         data = usable_rows(data, phi, source)
         phi = phi.learn(data.batch)
+        require_room(phi, np.dtype(self.dtype).type, data)
         targets = self._targets(data)
         codes = targets.codes(data)
         cost, signs, batch = targets.cost(data, codes), targets.signs(codes), data.batch
@@ -257,7 +258,7 @@ class LinearSVM(Estimator):
             if self.solver not in STREAMING and not resume:
                 announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
             source, copies = as_arrow(source, announce=announce)
-            survey = Survey.of(source, self._resolved, piece_bytes(max(budget, LEAST)))
+            survey = Survey.of(source, self._resolved, piece_bytes(max(budget, LEAST)), np.dtype(self.dtype).type)
             targets = survey.tally.targets(self.C, self.class_weight, source.name)
             least = least_memory(survey.tally.rows)
             if budget < least:

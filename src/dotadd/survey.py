@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dotadd.batch import Strings
+from dotadd.batch import SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.losses import Loss
+from dotadd.memory import available, words
 from dotadd.model_file import usable_rows
 from dotadd.solvers.flow import Flow, Piece
 from dotadd.solvers.problem import Intercept
@@ -36,16 +37,17 @@ class Survey:
     watched: Watched
 
     @classmethod
-    def of(cls, source: Source, resolve: Callable[[Chunk, Shape], FeatureMap], chunk_bytes: int) -> Survey:
-        """Read the source; resolve(a chunk, the shape of all) makes the map."""
+    def of(
+        cls, source: Source, resolve: Callable[[Chunk, Shape], FeatureMap], chunk_bytes: int, dtype: type = np.float32
+    ) -> Survey:
+        """Read the source; resolve(a chunk, the shape of all) makes the map. Weights will be of type `dtype`."""
         watched = Watched(source)
         tally, shape, widest = Tally(), None, None
         for chunk in source.outline() or source.chunks(chunk_bytes):
             tally.note(chunk)
             mine = Shape.of(chunk.batch)
             if widest is None or (mine.n_features or 0) > (Shape.of(widest.batch).n_features or 0):
-                one = chunk.batch.take(np.arange(min(1, len(chunk))))
-                widest = Chunk(one, None, None, chunk.first_row, chunk.path)
+                widest = widest_row(chunk)
             shape = mine if shape is None else shape.joined(mine)
         if shape is None or widest is None:
             raise DataError("has no examples", source.name)
@@ -62,6 +64,8 @@ class Survey:
                 tally.note(chunk)
                 learner.see(chunk.batch)
             phi = learner.done()
+        if weight_bytes(phi, dtype) > available():
+            require_room(phi, dtype, max(map(widest_row, source.chunks(chunk_bytes)), key=_width))
         return cls(source, shape, phi, tally, tally.rows < rows, watched)
 
     def flow(self, targets: Targets, memory: int, loss: Loss, intercept: Intercept) -> Flow:
@@ -88,3 +92,38 @@ class Survey:
                 yield Piece(part.batch, first_row, targets.signs(codes), targets.cost(part, codes))
                 first_row += len(part)
         self.watched.check()
+
+
+def require_room(phi: FeatureMap, dtype: type, chunk: Chunk) -> None:
+    """Refuse a space whose weights do not fit into memory, and name the example that asks for so many."""
+    needed, free = weight_bytes(phi, dtype), available()
+    if needed <= free or not len(chunk):
+        return
+    message = f"{phi.dim:,} weights, {words(needed)}, and {words(free)} are free; hash the features: add .hashed(24)"
+    if isinstance(chunk.batch.typical(), SparseRows):
+        chunk = widest_row(chunk)
+        message = f"index {_width(chunk):,} (counted from 1) asks for {message}, such as Linear().hashed(24)"
+        raise chunk.error(0, message)
+    raise DataError(f"{phi!r} asks for {message}", chunk.path)
+
+
+def weight_bytes(phi: FeatureMap, dtype: type) -> int:
+    """What the weights of one class take."""
+    return phi.dim * np.dtype(dtype).itemsize
+
+
+def widest_row(chunk: Chunk) -> Chunk:
+    """The row with the largest index; of other rows than sparse ones, the first."""
+    row, batch = 0, chunk.batch
+    if isinstance(batch, SparseRows) and batch.offsets[0] < batch.offsets[-1]:
+        first = int(batch.offsets[0])
+        place = first + int(np.argmax(batch.indices[first : batch.offsets[-1]]))
+        row = int(np.searchsorted(batch.offsets, place, side="right")) - 1
+    one = chunk.slice(row, min(row + 1, len(chunk)))
+    return Chunk(one.batch.take(np.arange(len(one))), None, None, one.first_row, chunk.path_of(row), one.lines)
+
+
+def _width(chunk: Chunk) -> int:
+    batch = chunk.batch
+    used = batch.indices if isinstance(batch, SparseRows) else np.empty(0, np.int64)
+    return int(used.max(initial=-1)) + 1

@@ -204,10 +204,10 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
 
         return LatticeFile(path, **common)
     if name == "npy":
-        from dotadd.sources.npy import NpyFile, mapped
+        from dotadd.sources.npy import NpyFile, mapped, whole
 
         array = mapped(path)
-        return NpyFile(path, **common) if NpyFile.takes(array) else _open_memory(array, {}, on_bad_row)
+        return NpyFile(path, **common) if NpyFile.takes(array) else whole(array, path, on_bad_row)
     from dotadd.sources.arrow import ArrowFile
 
     stream = name == "arrow" and not first_lines(path, 6).startswith(b"ARROW1")

@@ -8,6 +8,7 @@ as fast as through a map where nothing is done with the numbers, and equally fas
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -62,7 +63,7 @@ class ArrowFile(TableFile):
             layout = self._layout_of(schema)
             self.columns, self.layout = names_of(schema, layout)
             about = schema.metadata if b"dotadd" in (schema.metadata or {}) else {}
-            lines = about[LINES].decode() if LINES in about else None
+            lines = _line_column(about, schema)
             names = layout.columns if lines is None else [*layout.columns, lines]
             nbytes = max(1, nbytes // unpacked(schema.field(layout.features[0])))
             row = 0
@@ -113,7 +114,7 @@ class ArrowFile(TableFile):
         import pyarrow as pa
         import pyarrow.ipc
 
-        file = stack.enter_context(pa.OSFile(self.place))
+        file = stack.enter_context(pa.OSFile(os.fsencode(self.place)))
         if self.format == "arrow stream":
             stream = stack.enter_context(pa.ipc.open_stream(file))
             return stream.schema, None, lambda names, nbytes: self._stream(file, stream, names, nbytes)
@@ -173,10 +174,12 @@ _Batches = Callable[[Sequence[str], int], "Iterator[pa.RecordBatch]"]
 
 
 def _open_parquet(path: str, stack: ExitStack) -> tuple[pa.Schema, int | None, _Batches]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    raw = stack.enter_context(pa.OSFile(os.fsencode(path)))
     # Read through small buffers, page by page, so that memory does not depend on the size of row groups.
-    file = stack.enter_context(pq.ParquetFile(path, pre_buffer=False, buffer_size=WHOLE))
+    file = stack.enter_context(pq.ParquetFile(raw, pre_buffer=False, buffer_size=WHOLE))
     size = sum(file.metadata.row_group(g).total_byte_size for g in range(file.num_row_groups))
 
     def batches(names: Sequence[str], nbytes: int) -> Iterator[pa.RecordBatch]:
@@ -188,7 +191,21 @@ def _open_parquet(path: str, stack: ExitStack) -> tuple[pa.Schema, int | None, _
 
 def _n_features(metadata: dict[bytes, bytes] | None) -> int | None:
     value = (metadata or {}).get(b"n_features")
+    if value is not None and not (value.isdigit() and len(value) < 19):
+        raise ValueError("it does not say how many features it has")
     return None if value is None else int(value)
+
+
+def _line_column(about: dict[bytes, bytes], schema: pa.Schema) -> str | None:
+    """The column that tells on which line of a text an example stood."""
+    import pyarrow as pa
+
+    if LINES not in about:
+        return None
+    name = about[LINES].decode()
+    if schema.names.count(name) != 1 or not pa.types.is_integer(schema.field(name).type):
+        raise ValueError(f"its column {name!r} of line numbers is missing")
+    return name
 
 
 def _sized(batches: Iterator[pa.RecordBatch], nbytes: int) -> Iterator[pa.RecordBatch]:
@@ -235,5 +252,5 @@ def _reading_arrow(path: str) -> Iterator[None]:
                 raise
     except DotaddError:
         raise
-    except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"{CUT_OFF}: {str(error).splitlines()[0]}", path) from None
+    except (pa.ArrowException, ValueError, KeyError, IndexError, RecursionError) as error:
+        raise DataError(f"{CUT_OFF}: {(str(error).splitlines() or [type(error).__name__])[0]}", path) from None

@@ -282,7 +282,7 @@ class _Writer:
         import pyarrow as pa
 
         self.schema, self.parquet = schema, parquet
-        self._file = pa.OSFile(path, "wb")
+        self._file = pa.OSFile(os.fsencode(path), "wb")
         self._synced, self._regular = 0, os.path.isfile(path)  # a pipe has no place and no disk
         self._writer: Any = None  # opened with the first batch
 

@@ -6,7 +6,6 @@ numbers for columns (counted from 0, or from the end with -1) there is none.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
 from dotadd.sources.labels import Labels
 from dotadd.sources.layout import Layout, choose
+from dotadd.sources.quoted import fields_of
 from dotadd.sources.records import QUOTE, Records, after_last_record, records_of
 from dotadd.sources.table import one_array, side_by_side
 from dotadd.sources.text import after_last_line, first_lines, pieces
@@ -210,13 +210,13 @@ def _fields(record: str, delimiter: str, format: str) -> list[str]:
     """The fields of one record. Raises ValueError where quotes are wrong."""
     if format != "csv":
         return record.rstrip("\r\n").split(delimiter)
-    limit = csv.field_size_limit(len(record) + 1)
     try:
-        return next(csv.reader([record], delimiter=delimiter, strict=True), [])
-    except csv.Error as error:
+        fields, end = fields_of(record, delimiter)
+    except ValueError as error:
         raise ValueError(f"wrong quotes: {error}") from None
-    finally:
-        csv.field_size_limit(limit)
+    if end < len(record):
+        raise ValueError("a carriage return stands inside of a field that has no quotes")
+    return fields
 
 
 def _sample(source: DelimitedFile, records: Records, delimiter: str) -> list[list[str]]:

@@ -45,11 +45,20 @@ class FileSource(Source):
         """Like `chunks`, but a file without examples is no error: it may be one of many."""
         self.skipped.clear()
         first_row = 0
-        for chunk in self.read(nbytes):
+        for chunk in self._named(self.read(nbytes)):
             sound = self.sound(dataclasses.replace(chunk, first_row=first_row))
             if len(sound):
                 yield sound
                 first_row += len(sound)
+
+    def _named(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The chunks; complaints of those who do not know what they read name the file."""
+        try:
+            yield from chunks
+        except DataError as error:
+            if error.path is None:
+                raise DataError(str(error), self.path) from None
+            raise
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         empty = True

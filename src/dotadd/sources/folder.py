@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import Labels, label_table
+from dotadd.sources.quoted import fields_of
 
 EXTENSIONS = (".png", ".jpg", ".jpeg")
 
@@ -135,8 +135,8 @@ def _size(image: np.ndarray) -> str:
 
 def _cells(line: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter="\t" if "\t" in line else ","))
-    except csv.Error:
+        return fields_of(line, "\t" if "\t" in line else ",")[0]
+    except ValueError:
         return []
 
 

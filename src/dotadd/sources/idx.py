@@ -101,7 +101,7 @@ def _opened(stack: ExitStack, path: str) -> Rows:
     if file is raw and size != whole:
         what = "it was cut off, copy it again" if size < whole else "it is damaged"
         raise DataError(f"has {size:,} bytes, and its header speaks of {whole:,}; {what}", path)
-    if math.prod(shape[1:]) * dtype.itemsize > LARGEST:
+    if not 0 < math.prod(shape[1:]) * dtype.itemsize <= LARGEST:
         raise DataError(f"its header speaks of rows of shape {shape[1:]}; it is damaged", path)
     return Rows(file, path, shape, dtype)
 

@@ -25,9 +25,7 @@ networks among them, are read as they are.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +44,7 @@ from dotadd.sources.files import FileSource
 from dotadd.sources.labels import Labels, label_table, without
 from dotadd.sources.lattice_rows import LatticeRows
 from dotadd.sources.nodes import cell_draft
+from dotadd.sources.quoted import fields_of
 from dotadd.sources.text import Piece, after_last_line, first_lines, pieces
 
 SILENT = {"<s>", "</s>", "!SENT_START", "!SENT_END", "!NULL"}
@@ -167,30 +166,28 @@ class LatticeFile(FileSource):
         """The table that the file is. Without a column, that of the lattices is looked for."""
         if self.labels is not None:
             raise DotaddError("labels= has no meaning for tables of lattices, which have a column of labels")
-        beginning = io.StringIO(first_lines(self.path, BEGINNING).decode("utf-8-sig", "replace"), newline="")
-        header = beginning.readline()
+        beginning = first_lines(self.path, BEGINNING).decode("utf-8-sig", "replace")
+        header = beginning.partition("\n")[0]
         format = "tsv" if "\t" in header and "," not in header else "csv"
         common: dict[str, Any] = {"on_bad_row": self.on_bad_row, "skipped": self.skipped}
         common |= {"label": self.label, "weight": self.weight, "on_progress": self.on_progress}
         column = self.column
         if column is None:
-            column = _lattice_column(header, beginning, format, (self.label or "label", self.weight))
+            delimiter = "\t" if format == "tsv" else max(",;", key=header.count)
+            column = _lattice_column(beginning, delimiter, (self.label or "label", self.weight))
         if column is None:
             raise DataError("which column holds the lattices? Name it with column=", self.path)
         return DelimitedFile(self.path, format=format, column=column, **common)
 
 
-def _lattice_column(header: str, rest: io.StringIO, format: str, others: tuple[Any, ...]) -> str | None:
+def _lattice_column(beginning: str, delimiter: str, others: tuple[Any, ...]) -> str | None:
     """The first column whose cell begins like a list of nodes, or else the only one of text."""
-    delimiter = "\t" if format == "tsv" else max(",;", key=header.count)
-    limit = csv.field_size_limit(BEGINNING)
     try:
-        names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-        cells = next(csv.reader(rest, delimiter=delimiter), [])
-    except csv.Error:
+        header, end = fields_of(beginning, delimiter, cut=True)
+        cells, _ = fields_of(beginning, delimiter, end, cut=True)
+    except ValueError:
         return None
-    finally:
-        csv.field_size_limit(limit)
+    names = [name.strip() for name in header]
     free = [(name, cell) for name, cell in zip(names, cells, strict=False) if name not in others]
     found = [name for name, cell in free if cell.strip().startswith("[(")]
     texts = [name for name, cell in free if not cell.strip().removeprefix("-").replace(".", "", 1).isdecimal()]

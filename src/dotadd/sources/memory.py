@@ -30,7 +30,7 @@ class MemorySource(Source):
 
     @property
     def name(self) -> str:
-        return f"the {self.content.batch.kind} in memory"
+        return self.content.path or f"the {self.content.batch.kind} in memory"
 
     def load(self, limit: int | None = None) -> Chunk:
         return super().load()  # what is in memory already takes no more
@@ -187,12 +187,12 @@ def _require_sound(matrix: Any) -> None:
         length = min(len(matrix.indices), len(matrix.data))
         if len(matrix.indptr) != down + 1 or not offsets_fit(matrix.indptr, length):
             raise DataError(
-                f"the {matrix.format.upper()} matrix is damaged: indptr has to have {down + 1} entries that never fall, "
-                f"from 0 to the {length} that are stored"
+                f"the {matrix.format.upper()} matrix is damaged: indptr has to have {down + 1} entries "
+                f"that never fall, from 0 to the {length} that are stored"
             )
         places = [(matrix.indices, across)] if matrix.format != "csr" else []
     elif matrix.format == "coo":
         places = [(matrix.row, rows), (matrix.col, columns)]
     for indices, stop in places:
-        if len(indices) and not (0 <= indices.min() and indices.max() < stop):
+        if len(indices) and not (indices.min() >= 0 and indices.max() < stop):
             raise DataError(f"the {matrix.format.upper()} matrix is damaged: an index is not from 0 to {stop - 1}")

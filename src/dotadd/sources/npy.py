@@ -13,7 +13,7 @@ from dotadd.compressed import reading
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
-from dotadd.sources.memory import batch_from_numpy
+from dotadd.sources.memory import MemorySource, batch_from_numpy
 from dotadd.sources.values import GRAY, float_type
 
 PART = 1 << 20  # bytes asked of a stream at once; a decompressor then works in the cache
@@ -96,5 +96,14 @@ def mapped(path: str) -> np.ndarray:
     """The array as a map, of which nothing is read."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise DataError(f"cannot be read as an array: {error}", path) from None
+    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError) as error:
+        what = (str(error).splitlines() or ["it is damaged"])[0]
+        raise DataError(f"cannot be read as an array: {what}", path) from None
+
+
+def whole(array: np.ndarray, path: str, on_bad_row: str) -> MemorySource:
+    """The source over all of an array that cannot be read in turns: text, or numbers in Fortran order."""
+    try:
+        return MemorySource(Chunk(batch_from_numpy(array), None, None, 0, path), on_bad_row=on_bad_row)
+    except ValueError as error:  # of text, letters that there are not
+        raise DataError(str(error), path) from None

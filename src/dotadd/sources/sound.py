@@ -4,8 +4,7 @@ space, before any compiled code sees them."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,6 +20,8 @@ TOO_LARGE = f"value {{value}} is too large: beyond {LARGEST_VALUE:.3g}, sums of 
 
 def sound_rows(source: Source, chunk: Chunk) -> Chunk:
     """The chunk without its bad rows. The first one raises unless the source skips bad rows."""
+    if isinstance(chunk.batch, DenseRows) and len(chunk) and not chunk.batch.n_features:
+        raise DataError("has rows of no features", chunk.path)
     bad: set[int] = set()
     for row, column, message in _complaints(chunk.batch, source.columns):
         bad.add(row)
@@ -37,45 +38,48 @@ def sound_rows(source: Source, chunk: Chunk) -> Chunk:
     return chunk.take(np.flatnonzero(keep))
 
 
-def _complaints(batch: Batch, names: list[str] | None) -> list[tuple[int, int | None, str]]:
-    """Each bad row once: its number, its column from 1 where rows are dense, and what is wrong."""
+_Complaint = tuple[int, int | None, str]
+
+
+def _complaints(batch: Batch, names: list[str] | None) -> Iterator[_Complaint]:
+    """Each bad row once, in order: its number, its column from 1 where rows are dense, and what is wrong.
+
+    They are put into words one by one: most often the first one ends the reading.
+    """
     if isinstance(batch, DenseRows):
-        return _dense_complaints(batch, names)
-    if isinstance(batch, SparseRows):
-        return __sparse_complaints(batch)
-    return []
+        yield from _dense_complaints(batch, names)
+    elif isinstance(batch, SparseRows):
+        yield from _sparse_complaints(batch)
 
 
-def _dense_complaints(batch: DenseRows, names: list[str] | None) -> list[tuple[int, int | None, str]]:
+def _dense_complaints(batch: DenseRows, names: list[str] | None) -> Iterator[_Complaint]:
     values = batch.values.reshape(len(batch), -1) if len(batch) else batch.values
     places = unusable(values.reshape(-1))
     if not len(places):
-        return []
+        return
     rows, columns = np.divmod(places, values.shape[1])
-    found: list[tuple[int, int | None, str]] = []
-    for at in np.unique(rows, return_index=True)[1]:
-        row, column = int(rows[at]), int(columns[at])
+    rows, first = np.unique(rows, return_index=True)
+    for row, column in zip(rows.tolist(), columns[first].tolist(), strict=True):
         where = f"column {names[column]!r}: " if names is not None else ""
-        found.append((row, column + 1, where + _complaint(values[row, column])))
-    return found
+        yield row, column + 1, where + _complaint(values[row, column])
 
 
-def __sparse_complaints(batch: SparseRows) -> list[tuple[int, int | None, str]]:
-    first, stop = int(batch.offsets[0]), int(batch.offsets[-1])
-    found: dict[int, tuple[int, int | None, str]] = {}
-
-    def note(places: np.ndarray, message: Callable[[Any], str], what: np.ndarray) -> None:
-        for place in places:
-            row = int(np.searchsorted(batch.offsets, first + place, side="right")) - 1
-            found.setdefault(row, (row, None, message(what[first + place])))
-
-    indices = batch.indices[first:stop]
+def _sparse_complaints(batch: SparseRows) -> Iterator[_Complaint]:
+    begin, stop = int(batch.offsets[0]), int(batch.offsets[-1])
+    indices = batch.indices[begin:stop]
+    outside = bad = np.empty(0, np.int64)
     if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= batch.n_features):
         outside = np.flatnonzero((indices < 0) | (indices >= batch.n_features))
-        note(outside, lambda index: f"index {index} is outside the {batch.n_features} features", batch.indices)
     if batch.values is not None:
-        note(unusable(batch.values[first:stop]), _sparse_complaint, batch.values)
-    return sorted(found.values(), key=lambda complaint: complaint[0])
+        bad = unusable(batch.values[begin:stop])
+    places = np.concatenate([outside, bad]) + begin
+    rows, first = np.unique(np.searchsorted(batch.offsets, places, side="right") - 1, return_index=True)
+    for row, k in zip(rows.tolist(), first.tolist(), strict=True):
+        if k < len(outside):
+            yield row, None, f"index {batch.indices[places[k]]} is outside the {batch.n_features} features"
+        else:
+            assert batch.values is not None
+            yield row, None, _sparse_complaint(batch.values[places[k]])
 
 
 def _complaint(value: float) -> str:
@@ -133,7 +137,7 @@ def offsets_fit(offsets: np.ndarray, length: int) -> bool:
         offsets.ndim == 1
         and offsets.dtype.kind in "iu"
         and len(offsets) > 0
-        and bool(0 <= offsets[0] and offsets[-1] <= length and (offsets[1:] >= offsets[:-1]).all())
+        and bool(offsets[0] >= 0 and offsets[-1] <= length and (offsets[1:] >= offsets[:-1]).all())
     )
 
 

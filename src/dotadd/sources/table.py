@@ -75,10 +75,18 @@ def names_of(schema: pa.Schema, layout: Layout) -> tuple[list[str] | None, Layou
     about = schema.metadata or {}
     if b"dotadd" not in about:
         return layout.features if layout.dense else None, layout
-    columns = layout.features if layout.dense else json.loads(about.get(COLUMNS, b"null"))
+    columns = layout.features if layout.dense else _names(about.get(COLUMNS, b"null"))
     if LAYOUT in about:
         return columns, Layout.from_dict(json.loads(about[LAYOUT]))
     return columns, None if columns is None else Layout(columns, True, layout.label, layout.weight)
+
+
+def _names(written: bytes) -> list[str] | None:
+    """Names of features, as `convert` writes them."""
+    names = json.loads(written)
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise ValueError("it does not say how its features are called")
+    return names
 
 
 def chunk_of(
@@ -132,8 +140,22 @@ def _about(path: str | None) -> Iterator[None]:
 
 def unpacked(field: pa.Field) -> int:
     """How many times larger examples are in memory than on disk."""
+    length = packed_length(field)
+    return 1 if length is None else max(1, length // field.type.byte_width)
+
+
+def packed_length(field: pa.Field) -> int | None:
+    """Letters of each string of a column that holds packed DNA, None if it does not."""
+    import pyarrow as pa
+
     metadata = field.metadata or {}
-    return max(1, int(metadata[LENGTH]) // field.type.byte_width) if PACKED in metadata else 1
+    if PACKED not in metadata:
+        return None
+    written = metadata.get(LENGTH, b"")
+    length = int(written) if written.isdigit() and len(written) < 10 else 0
+    if not length or not pa.types.is_fixed_size_binary(field.type) or (length + 3) // 4 != field.type.byte_width:
+        raise DataError(f"column {field.name!r} is said to hold packed DNA, and does not; the file is damaged")
+    return length
 
 
 def _plain_columns(table: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
@@ -150,24 +172,21 @@ def _without_missing(
 ) -> pa.RecordBatch:
     import pyarrow as pa
 
-    missing: dict[int, str] = {}
-    for name in layout.columns:
+    lacks = np.full(len(table), -1)  # the first column in which a row has no value
+    for k, name in enumerate(layout.columns):
         column = table.column(name)
         absent = np.zeros(len(column), np.bool_)
         if column.null_count:
             absent |= column.is_null().to_numpy(zero_copy_only=False)
         if name in (layout.label, layout.weight) and pa.types.is_floating(column.type):
             absent |= ~np.isfinite(numbers(column))
-        for row in np.flatnonzero(absent).tolist():
-            missing.setdefault(row, name)
-    if not missing:
+        lacks[absent & (lacks < 0)] = k
+    if not (lacks >= 0).any():
         return table
-    for row in sorted(missing):
-        message = f"row {first_row + row}: column {missing[row]!r} has a missing value; fill or drop it"
+    for row in np.flatnonzero(lacks >= 0).tolist():
+        message = f"row {first_row + row}: column {layout.columns[lacks[row]]!r} has a missing value; fill or drop it"
         source.bad_row(DataError(message, path))
-    keep = np.ones(len(table), np.bool_)
-    keep[list(missing)] = False
-    return table.filter(pa.array(keep))
+    return table.filter(pa.array(lacks < 0))
 
 
 def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> Batch:
@@ -175,14 +194,14 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
         return DenseRows(side_by_side([numbers(table.column(name)) for name in layout.features]))
     (name,) = layout.features
     field = table.schema.field(name)
-    metadata = field.metadata or {}
     if is_lattices(field.type):
         return lattices_from_arrow(table.column(name))
+    length = packed_length(field)
     batch = from_arrow(table.column(name), n_features=n_features)
-    if PACKED in metadata:
+    if length is not None:
         from dotadd.sources.dna import unpack
 
-        return unpack(batch.letters.reshape(len(batch), -1), int(metadata[LENGTH]))  # type: ignore[attr-defined]
+        return unpack(batch.letters.reshape(len(batch), -1), length)  # type: ignore[attr-defined]
     if isinstance(batch, Images):
         return Images(pixel_values(batch.values, f"column {name!r}"))
     if isinstance(batch, DenseRows):
