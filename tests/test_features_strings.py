@@ -6,9 +6,10 @@ import naive_features as naive
 import numpy as np
 import pytest
 
+from dotadd import LinearSVM
 from dotadd.batch import Strings
 from dotadd.checks import check_feature_map, materialize
-from dotadd.errors import FeatureError
+from dotadd.errors import DataError, FeatureError
 from dotadd.expand import Expansion
 from dotadd.features import Shape, Spectrum, WeightedDegree, WeightedSpectrum
 
@@ -279,3 +280,30 @@ def test_bad_arguments_are_refused_in_one_line(make, message):
     with pytest.raises(FeatureError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_kmers_with_letters_that_stand_for_several_amino_acids_are_left_out_of_proteins():
+    strings = ["MKXLV", "mkulv", "MKBLV", "MK*LV"]
+    for phi in (Spectrum(2, alphabet="protein"), WeightedDegree(1, alphabet="protein")):
+        assert phi.check(Strings.from_list(strings)) is None
+    spectrum = gram(Spectrum(2, alphabet="protein"), [*strings, "MK", "LV"])
+    assert spectrum[:4].tolist() == [[2.0, 2.0, 2.0, 2.0, 1.0, 1.0]] * 4  # MK and LV, once each
+    assert (gram(WeightedDegree(1, alphabet="protein"), strings) == 4.0).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("MKTLLV", 'for proteins, give alphabet="protein"'),
+        ("MKXLLU", 'for proteins, give alphabet="protein"'),
+        ("ACGU", 'for RNA, give alphabet="rna"'),
+    ],
+)
+def test_foreign_letters_name_the_alphabet_that_has_them(text, hint):
+    with pytest.raises(DataError, match=hint):
+        LinearSVM(Spectrum(2)).fit([text, "ACGT"], [0, 1])
+
+
+def test_an_unknown_nucleotide_is_not_taken_for_a_protein():
+    with pytest.raises(DataError, match=r"letter 'N' is not in the alphabet dna \(ACGT\)$"):
+        LinearSVM(Spectrum(2)).fit(["ACGN", "ACGT"], [0, 1])

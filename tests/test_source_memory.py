@@ -366,3 +366,20 @@ def test_the_first_bad_row_is_told_before_the_others_are_looked_at(rows):
     source = open_source(np.vstack([np.full((300, 40), np.nan), np.ones((1, 40))]), on_bad_row="skip")
     assert len(source.load()) == 1
     assert source.skipped.count == 300
+
+
+@pytest.mark.parametrize("rows", [[{"a": 1}, {"a": 2}], [{"a": 1}, "x"], [object()], [{1, 2}], [None], [1, {"a": 2}]])
+def test_lists_of_other_things_are_refused_with_advice(rows):
+    with pytest.raises(DataError, match=r"row \d is "):
+        LinearSVM().fit(rows, np.arange(len(rows)))
+    with pytest.raises(DataError, match=r"pandas\.DataFrame"):
+        LinearSVM().fit([{"a": 1}, {"a": 2}], [0, 1])
+
+
+@pytest.mark.parametrize("text", ["some text", "ACGTACGT", "one\ntwo", "word " * 2000])
+def test_text_where_a_file_is_expected_is_told_what_to_give(text):
+    svm = LinearSVM("NGrams(2)").fit(["aa bb", "cc dd"], [0, 1])
+    with pytest.raises(DataError, match="no file that exists; to read text itself, give a list of strings") as caught:
+        svm.predict(text)
+    assert len(str(caught.value)) < 150
+    assert len(str(caught.value).splitlines()) == 1

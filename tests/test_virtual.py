@@ -259,3 +259,15 @@ def test_a_bad_string_is_told_where_its_changes_are_streamed(tmp_path):
     source = Virtual(dotadd.open(path, label="label"), "shift(1)")
     with pytest.raises(DataError, match=r"x\.fasta:7:3: letter 'X' is not in the alphabet"):
         LinearSVM(Spectrum(2), solver="stream", memory="1kB").fit(source)
+
+
+def test_complaints_about_virtual_examples_name_the_file_and_the_line(tmp_path):
+    for k in range(2):
+        (tmp_path / f"{k}.fa").write_text(f">a 0\nACGT{'' if k == 0 else 'N'}\n>b 1\nACGTA\n")
+    source = Virtual(dotadd.open(str(tmp_path / "*.fa")), "reverse_complement()")
+    for chunk in (source.load(), next(source.chunks()).slice(0, 2), *list(source.chunks())):
+        for row in range(len(chunk)):
+            assert str(chunk.error(row, "no")).startswith(str(tmp_path))
+    chunk = source.load()
+    told = [str(chunk.error(row, "no")) for row in range(len(chunk))]
+    assert told == [f"{tmp_path}/{k}.fa:{line}: no" for k in range(2) for line in (1, 3)] * 2

@@ -19,9 +19,11 @@ from naive_genome import fasta, gff3, random_genome, random_transcripts, true_si
 
 from dotadd import DataError, DotaddError, LinearSVM, Spectrum, Windows, convert
 from dotadd import open as open_source
+from dotadd.batch import Strings
 from dotadd.cli import run
 from dotadd.sources import genome as genome_module
 from dotadd.sources.genome import Genome
+from dotadd.sources.located import Coordinates, Located
 from dotadd.sources.split import Draw
 
 
@@ -372,3 +374,12 @@ def test_an_interrupted_run_leaves_nothing(made, tmp_path, monkeypatch):
     out = tmp_path / "out.arrow"
     assert run(f"windows --fasta {folder}/g.fa --gff {folder}/g.gff3 --signal donor --length 9 -o {out}".split()) == 130
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_of_a_genome_keep_file_and_line_when_some_are_taken():
+    at = Coordinates(("c",), np.zeros(3, np.int32), np.arange(3), np.zeros(3, np.bool_))
+    lines, files = np.array([5, 6, 7]), ((0, "a.fa"), (2, "b.fa"))
+    chunk = Located(Strings.from_list(["A", "C", "G"]), None, None, 0, None, lines, files, coordinates=at)
+    assert str(chunk.take(np.array([2])).error(0, "no")) == "b.fa:7: no"
+    assert str(chunk.slice(1, 3).error(1, "no")) == "b.fa:7: no"
+    assert str(chunk.slice(1, 3).error(0, "no")) == "a.fa:6: no"

@@ -7,6 +7,7 @@ example itself may be as well.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -63,7 +64,7 @@ class Virtual(Around):
                 before = ends[first - 1] if first else 0
                 stop = max(first + 1, int(np.searchsorted(ends, before + nbytes, side="right")))
                 part = virtual.slice(first, stop)
-                yield Chunk(part.batch, part.y, part.weight, first_row, part.path, part.lines)
+                yield dataclasses.replace(part, first_row=first_row)
                 first_row += len(part)
                 first = stop
 
@@ -89,5 +90,9 @@ class Virtual(Around):
         lines = chunk.lines
         if lines is not None and lines.max(initial=0) < 2**31:
             lines = lines.astype(np.int32)
+        files = chunk.files
+        if files is not None:
+            count = range(len(self.transforms))
+            files = tuple((k * len(chunk) + first, path) for k in count for first, path in files)
         batch = VirtualBatch.all_of(originals)
-        return Chunk(batch, repeated(chunk.y), repeated(chunk.weight), 0, chunk.path, repeated(lines))
+        return Chunk(batch, repeated(chunk.y), repeated(chunk.weight), 0, chunk.path, repeated(lines), files)

@@ -79,17 +79,18 @@ class KmerMap(FeatureMap):
     def check(self, batch: Batch) -> BadRow | None:
         """The first letter, among those that this map reads, that is not in the alphabet."""
         assert isinstance(batch, Strings)
-        codes = self.codes()
-        if not (codes == FOREIGN).any():
+        takes = self.alphabet.takes
+        if takes.all():
             return None
         rows = np.arange(len(batch), dtype=np.int64)
         starts, ends = self.places(batch, rows)
-        row, at = _first_foreign(plain(batch.letters), starts, ends, codes)
+        row, at = _first_foreign(plain(batch.letters), starts, ends, takes)
         if row < 0:
             return None
         column = int(at - batch.bounds(rows[row : row + 1])[0][0]) + 1
         letter = byte_name(int(batch.letters[at]))
-        return BadRow(int(row), column, f"letter {letter} is not in the alphabet {self.alphabet.title}")
+        hint = self.alphabet.hint(batch.letters[starts[row] : ends[row]].tobytes())
+        return BadRow(int(row), column, f"letter {letter} is not in the alphabet {self.alphabet.title}{hint}")
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         assert isinstance(batch, Strings)
@@ -275,10 +276,10 @@ def _layout(
 
 
 @kernel
-def _first_foreign(letters, starts, ends, codes):
+def _first_foreign(letters, starts, ends, takes):
     for j in range(len(starts)):
         for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
-            if codes[letters[i]] == FOREIGN:
+            if not takes[letters[i]]:
                 return np.int64(j), np.int64(i)
     return np.int64(-1), np.int64(-1)
 

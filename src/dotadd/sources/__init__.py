@@ -161,6 +161,9 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
     from dotadd.sources.formats import FORMATS, format_of
     from dotadd.sources.text import first_lines
 
+    if _is_text(path):
+        shown = path if len(path) <= 40 else path[:40] + "..."
+        raise DataError(f"{shown!r} is no file that exists; to read text itself, give a list of strings")
     with reading(path):
         if os.path.isdir(path) and format is not None:
             raise IsADirectoryError(path)
@@ -212,6 +215,13 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
 
     stream = name == "arrow" and not first_lines(path, 6).startswith(b"ARROW1")
     return ArrowFile(path, format="arrow stream" if stream else name, **common)
+
+
+def _is_text(path: str) -> bool:
+    """Whether what was given looks like an example, and not like the name of a file that is missing."""
+    if os.path.lexists(path):
+        return False
+    return len(path) > 255 or len(path.split()) > 1 or not any(mark in path for mark in (".", "/", os.sep, "\0"))
 
 
 def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str, like: Layout | None = None) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -52,13 +53,14 @@ class Located(Chunk):
     coordinates: Coordinates = field(kw_only=True)
 
     def slice(self, first: int, stop: int) -> Located:
-        rest, at = super().slice(first, stop), self.coordinates
-        span = slice(first, stop)
+        at, span = self.coordinates, slice(first, stop)
         coordinates = Coordinates(at.names, at.sequence[span], at.position[span], at.minus[span])
-        return Located(rest.batch, rest.y, rest.weight, rest.first_row, rest.path, coordinates=coordinates)
+        return _located(super().slice(first, stop), coordinates)
 
     def take(self, rows: np.ndarray) -> Located:
-        rest = super().take(rows)
-        return Located(
-            rest.batch, rest.y, rest.weight, rest.first_row, rest.path, coordinates=self.coordinates.take(rows)
-        )
+        return _located(super().take(rows), self.coordinates.take(rows))
+
+
+def _located(chunk: Chunk, coordinates: Coordinates) -> Located:
+    parts = {field.name: getattr(chunk, field.name) for field in dataclasses.fields(Chunk)}
+    return Located(**parts, coordinates=coordinates)

@@ -140,6 +140,9 @@ def batch_from_numpy(array: np.ndarray) -> Batch:
     )
 
 
+_ADVICE = "for rows of named values give pandas.DataFrame(rows), or a file of JSON lines"
+
+
 def batch_from_list(items: list[Any]) -> Batch:
     """Strings, automata, or lists of numbers of one length."""
     if all(isinstance(item, str | bytes) for item in items):
@@ -157,7 +160,10 @@ def batch_from_list(items: list[Any]) -> Batch:
         row = next(row for row, item in enumerate(items) if not isinstance(item, str | bytes))
         raise DataError(f"row {row} is not a string like the others, but {type(items[row]).__name__}")
     try:
-        return batch_from_numpy(np.asarray(items))
+        array = np.asarray(items)
+        if array.ndim == 1 and array.dtype.kind in "OUST":
+            raise DataError(f"row 0 is {type(items[0]).__name__}, and no list of numbers or string; {_ADVICE}")
+        return batch_from_numpy(array)
     except ValueError as error:
         raise error if isinstance(error, DataError) else DataError("the lists differ in length") from None
 
