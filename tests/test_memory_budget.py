@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 import tracemalloc
@@ -14,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from dotadd import LinearSVM, memory
-from dotadd.errors import DotaddError
+from dotadd import LinearSVM, automata, compressed, memory
+from dotadd.errors import DataError, DotaddError
 from dotadd.features.linear import Linear
 from dotadd.losses import Loss
 from dotadd.solvers.certificate import certify
@@ -23,6 +24,7 @@ from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.flow import Flow
 from dotadd.solvers.problem import Intercept
 from dotadd.sources import open as open_source
+from dotadd.sources.annotation import Annotation
 from dotadd.sources.base import TooLargeError
 from dotadd.sources.convert import convert
 from dotadd.sources.kept import Few, Kept
@@ -162,6 +164,7 @@ CHILD = """
 import sys
 import numpy as np
 from dotadd.sources import open as open_source
+from dotadd.sources.annotation import Annotation
 from dotadd.sources.base import TooLargeError
 
 def peak():
@@ -308,3 +311,78 @@ def test_a_budget_of_one_byte_ends_and_says_what_is_used(tmp_path, solver):
     svm = LinearSVM(memory=1, solver=solver, C=0.01, n_jobs=1).fit(tmp_path / "x.arrow", announce=said.append)
     assert "1 bytes of memory is too little for 3000 rows: 24 kB are used" in said
     assert svm.result_.gap <= 1e-3
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
+def test_parquet_of_values_that_are_alike_takes_no_more_memory_than_other_values(tmp_path):
+    rows = 4_000_000  # 64 MB in memory, next to nothing on disk
+    for name, count in (("first", 10), ("x", rows)):
+        pq.write_table(pa.table({"x": np.zeros(count), "label": np.ones(count)}), tmp_path / name, row_group_size=rows)
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "first"), str(tmp_path / "x")]
+    read, in_pass, _ = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert int(read) == rows
+    assert float(in_pass) < 30
+
+
+BOMBS = {
+    "x.svm": ("1 1:1\n-1 2:1\n", "1 ", "3:1 "),
+    "x.csv": ("a,label\n1,0\n", "2,", "1"),
+    "x.tsv": ("a\tlabel\n1\t0\n", "2\t", "1"),
+    "quoted.csv": ("text,label\na,0\n", '"', "a\n"),
+    "x.jsonl": ('{"text": "a", "label": 0}\n{"text": "b", "label": 0}\n', '{"text": "', "a"),
+    "x.fa": (">a 0\nACGT\n", ">b 1\n", "ACGT\n"),
+    "x.wcn": ("1\ta\ta:1:1.0\n0\tb\ta:1:1.0\n", "0\tc\t", "a:2:1.0 "),
+    "x.ark": ("1\ta\n0 1 w 0.5\n1\n\n", "1\tb\n", "0 1 w 0.5\n"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("opened", [open, gzip.open])
+def test_a_record_without_an_end_is_refused_with_its_line(tmp_path, name, opened):
+    good, begin, more = BOMBS[name]
+    path = tmp_path / name
+    with opened(path, "wt") as file:
+        file.write(good + begin + more * (10_000_000 // len(more)))
+    source = open_source(path)
+    source.bound(1 << 20)
+    with pytest.raises(DataError, match="takes more than the 1 MB that it may") as caught:
+        list(source.chunks(64))
+    assert (caught.value.path, caught.value.line) == (str(path), good.count("\n") + 1)
+    source.bound(100 << 20)
+    source.on_bad_row = "skip"
+    assert sum(len(chunk) for chunk in source.chunks(64)) > 0
+
+
+def test_lines_of_annotations_and_automata_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(compressed, "LARGEST", 100_000)
+    (tmp_path / "a.gff").write_text("##gff\nc\t" + "x" * 200_000 + "\n")
+    with pytest.raises(DataError, match=r"a\.gff:2: .*takes more than"):
+        Annotation(tmp_path / "a.gff")
+    (tmp_path / "a.txt").write_text("0 1 a 0.5\n" + "1" * 200_000 + "\n")
+    with pytest.raises(DataError, match=r"a\.txt:2: .*takes more than"):
+        automata.read(tmp_path / "a.txt", format="text")
+
+
+BOMB = """
+import resource, sys
+from dotadd import LinearSVM
+LinearSVM().fit(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    LinearSVM(memory="10MB").fit(sys.argv[2])
+except ValueError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def test_a_compressed_line_without_an_end_takes_no_more_than_a_few_times_the_budget(tmp_path):
+    (tmp_path / "good.svm").write_text("1 1:1\n-1 2:1\n")
+    with gzip.open(tmp_path / "bomb.svm.gz", "wt") as file:
+        file.write("1 1:1\n-1 2:1\n1 ")
+        for _ in range(100):
+            file.write("1:1 " * 250_000)
+    command = [sys.executable, "-c", BOMB, str(tmp_path / "good.svm"), str(tmp_path / "bomb.svm.gz")]
+    told, grown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert told.startswith(f"{tmp_path}/bomb.svm.gz:3: one line or record takes more than the 10 MB")
+    assert float(grown) < 60

@@ -9,12 +9,52 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import IO
 
 from dotadd.atomic import replacing
 from dotadd.errors import DataError, DotaddError
+from dotadd.memory import available, words
 
+LARGEST = 1 << 29
 COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+
+
+def largest_record() -> int:
+    """Bytes that one line or record of text may take where nobody says: it is there several times while it is read.
+
+    A compressed file of a few kB may be one line without an end.
+    """
+    return min(LARGEST, available() // 16)
+
+
+def too_large(nbytes: int, path: str, line: int | None = None) -> DataError:
+    """The complaint about a line, a record or a file that takes more than it may."""
+    message = f"one line or record takes more than the {words(nbytes)} that it may; is the file what it should be?"
+    return DataError(message, path, line)
+
+
+def lines_of(file: IO[bytes], path: str, first: int = 1) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers; one that is too large is refused as soon as it is."""
+    most = largest_record()
+    for number in count(first):
+        with reading(path):
+            line = file.readline(most + 1)
+        if len(line) > most:
+            raise too_large(most, path, number)
+        if not line:
+            return
+        yield number, line
+
+
+def whole(file: IO[bytes], path: str) -> bytes:
+    """The rest of a file that is read as one."""
+    most = available() // 8
+    with reading(path):
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"takes more than {words(most)}, too much to be read as a whole", path)
+    return data
 
 
 @contextmanager

@@ -178,6 +178,7 @@ class LinearSVM(Estimator):
             raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
         source = open_source(X, column(y), sample_weight)
         budget = self._budget(where if resume else None)
+        source.bound(budget)
         earlier = [start] if isinstance(start, Result) else start
         data = None
         if self.solver not in STREAMING and not resume:  # what was streamed goes on so, whatever would fit by now

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from dotadd.automata.automaton import Automaton
 from dotadd.automata.draft import SEMIRINGS, Draft, Numbering, Options
 from dotadd.automata.drawing import dot_lines
 from dotadd.automata.symbols import SymbolTable
-from dotadd.compressed import decompressed, reading, writing
+from dotadd.compressed import decompressed, lines_of, reading, whole, writing
 from dotadd.errors import AutomatonError, DataError
 
 FORMATS = ("binary", "text", "kaldi", *confusion.DIALECTS)
@@ -89,8 +90,7 @@ def read_many(
             known = f"say which it is with format= (one of {', '.join(FORMATS)})"
             raise DataError(f"has no format of automata that is known; {known}", where)
         if kind == "binary":
-            with reading(where):
-                automaton = openfst_binary.parse(beginning + file.read(), where)
+            automaton = openfst_binary.parse(beginning + whole(file, where), where)
             yield _stem(where), _with_table(automaton, table, where)
             return
         numbering = Numbering(table)
@@ -201,14 +201,14 @@ def format_of(beginning: bytes) -> str | None:
     return None
 
 
-def _lines(beginning: bytes, file: Iterable[bytes], path: str) -> Iterator[tuple[int, str]]:
+def _lines(beginning: bytes, file: IO[bytes], path: str) -> Iterator[tuple[int, str]]:
     """All lines, numbered."""
     head = beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    with reading(path):
-        rest = iter(file)
-        joined = head.pop() + next(rest, b"")
-        for number, line in enumerate(chain(head, (joined,), rest), 1):
-            yield number, _decoded(line, path, number)
+    rest = lines_of(file, path, len(head))
+    last = head.pop()
+    _, more = next(rest, (0, b""))
+    for number, line in chain(enumerate((*head, last + more), 1), rest):
+        yield number, _decoded(line, path, number)
 
 
 def _decoded(line: bytes, path: str, number: int) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from dotadd.atomic import replacing
-from dotadd.compressed import decompressed, reading
+from dotadd.compressed import decompressed, whole
 from dotadd.errors import AutomatonError, DataError
 
 EPSILON_NAME = "<eps>"
@@ -85,8 +85,8 @@ class SymbolTable:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SymbolTable:
         """The table of a file, which may be compressed."""
-        with decompressed(os.fspath(path)) as (_, file), reading(os.fspath(path)):
-            return cls.of_lines(file.read().decode("utf-8", "replace").split("\n"), os.fspath(path))
+        with decompressed(os.fspath(path)) as (_, file):
+            return cls.of_lines(whole(file, os.fspath(path)).decode("utf-8", "replace").split("\n"), os.fspath(path))
 
     @classmethod
     def _empty(cls) -> SymbolTable:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from dotadd.compressed import decompressed, reading
+from dotadd.compressed import decompressed, lines_of
 from dotadd.errors import DataError
 
 _PARENT = re.compile(rb"(?:^|;)\s*Parent=([^;]+)")
@@ -80,8 +80,8 @@ class Annotation:
 def _features(path: str) -> Iterator[tuple[int, list[bytes]]]:
     """Number and columns of each line that describes something; sequences at the end of a GFF3 file are left out."""
     seen = False
-    with decompressed(path) as (_, file), reading(path):
-        for number, line in enumerate(file, 1):
+    with decompressed(path) as (_, file):
+        for number, line in lines_of(file, path):
             if line.startswith(b"#") or not line.strip():
                 if line.startswith(b"##FASTA"):
                     return

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 WHOLE = 1 << 20  # record batches of so many bytes are not joined to larger ones, which would copy them
 ABOUT = 1.25  # a chunk may be so many times larger than asked for, before it is cut
+MANY = 4096  # rows of Parquet that are read at a time where they may be of any length
 LARGEST = 64 << 20  # of a compressed record batch, where memory is bounded
 
 
@@ -183,10 +184,28 @@ def _open_parquet(path: str, stack: ExitStack) -> tuple[pa.Schema, int | None, _
     size = sum(file.metadata.row_group(g).total_byte_size for g in range(file.num_row_groups))
 
     def batches(names: Sequence[str], nbytes: int) -> Iterator[pa.RecordBatch]:
-        rows = min(nbytes, 4 * WHOLE) * file.metadata.num_rows // max(1, size)
-        return file.iter_batches(batch_size=max(1, min(rows, 1 << 24)), columns=names)
+        # On disk, values that are alike take next to nothing: what counts is what they take in memory.
+        widths = [_width(file.schema_arrow.field(name).type) for name in names]
+        row = max(1, size // max(1, file.metadata.num_rows), sum(width or 0 for width in widths))
+        rows = min(nbytes, 4 * WHOLE) // row
+        return file.iter_batches(batch_size=max(1, min(rows, MANY if None in widths else rows)), columns=names)
 
     return file.schema_arrow, _n_features(file.metadata.metadata), batches
+
+
+def _width(kind: pa.DataType) -> int | None:
+    """Bytes of a value, None if values differ in that."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type)
+    if pa.types.is_fixed_size_list(kind):
+        inner = _width(kind.value_type)
+        return None if inner is None else inner * kind.list_size
+    try:
+        return (kind.bit_width + 7) // 8
+    except ValueError:
+        return None
 
 
 def _n_features(metadata: dict[bytes, bytes] | None) -> int | None:

@@ -136,6 +136,9 @@ class Source:
         """The files that are read for it."""
         return []
 
+    def bound(self, nbytes: int) -> None:
+        """Refuse from now on a line or record of text that takes more than so many bytes, as soon as it does."""
+
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
         raise NotImplementedError
@@ -199,6 +202,9 @@ class Around(Source):
     def asked(self, like: Layout) -> Self:
         inner = self.source.asked(like)
         return self if inner is self.source else dataclasses.replace(self, source=inner)
+
+    def bound(self, nbytes: int) -> None:
+        self.source.bound(nbytes)
 
 
 class _Joined:

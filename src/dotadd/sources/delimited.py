@@ -44,7 +44,7 @@ class DelimitedFile(TableFile):
         delimiter = "\t" if self.format == "tsv" else _delimiter(first_lines(self.path))
         cut = partial(after_last_record, delimiter=delimiter) if quote else after_last_line
         table: _Table | None = None
-        for piece in pieces(self.path, nbytes, cut, self.on_progress):
+        for piece in pieces(self.path, nbytes, cut, self.on_progress, self.largest):
             records = records_of(piece, quote, delimiter)
             if table is None and len(records):
                 table = _Table.begin(self, records, delimiter)

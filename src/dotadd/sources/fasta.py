@@ -36,7 +36,7 @@ class FastaFile(FileSource):
         table = None if self.labels is None else label_table(self.labels, _words)
         reader = Labels()
         labelled: bool | None = None
-        for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress):
+        for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress, self.largest):
             chunk, headers = self._parse(piece)
             if not len(chunk):
                 continue

@@ -8,17 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
+from dotadd.compressed import largest_record
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, require_alike
 from dotadd.sources.layout import Layout
 from dotadd.sources.sound import sound_rows
+
+SMALLEST = 1 << 20  # bytes that a line may have however little memory there is for examples
 
 
 @dataclass
 class FileSource(Source):
     """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness.
 
-    `on_progress` is called now and then with the share of the pass that is done, where the file is text.
+    `on_progress` is called now and then with the share of the pass that is done, where the file is text. `largest` is
+    what a record of text may take, in bytes; by default it is a share of what is free.
     """
 
     quick: ClassVar[bool] = False  # whether it takes no parsing and no decompressing
@@ -26,9 +30,14 @@ class FileSource(Source):
     path: str
     on_progress: Callable[[float], None] | None = field(default=None, kw_only=True, repr=False, compare=False)
 
+    largest: int | None = field(default=None, kw_only=True, repr=False, compare=False)
+
     @property
     def name(self) -> str:
         return self.path
+
+    def bound(self, nbytes: int) -> None:
+        self.largest = min(max(nbytes, SMALLEST), largest_record())
 
     def files(self) -> list[str]:
         return [self.path]
@@ -101,6 +110,10 @@ class ManyFiles(Source):
 
     def asked(self, like: Layout) -> Self:
         return dataclasses.replace(self, parts=[part.asked(like) for part in self.parts])
+
+    def bound(self, nbytes: int) -> None:
+        for part in self.parts:
+            part.bound(nbytes)
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         self.skipped.clear()

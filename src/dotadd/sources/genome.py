@@ -17,8 +17,10 @@ from dotadd._jit import kernel, plain
 from dotadd.compressed import decompressed, reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.growing import Growing
+from dotadd.memory import available, words
 
 BUFFER = 4 << 20  # small enough for Ctrl-C while xz decompresses it
+LONGEST = 16 << 20  # bytes of a header
 NO_HEADER = "expected a header that begins with '>'; is this a FASTA file?"
 
 _SPACE, _FOREIGN = 0, 255  # what _CLEAN says of bytes that are no letters
@@ -108,6 +110,7 @@ def _records(file: IO[bytes], path: str) -> Iterator[tuple[str, int, np.ndarray,
     header: bytearray | None = None  # of the record whose letters are being read
     letters = Growing(np.empty(0, np.uint8))
     line, header_line = 1, 0
+    most = available() // 4  # of letters, which lie in memory twice when the array grows
     in_header, line_start = False, True
     while True:
         with reading(path):
@@ -120,6 +123,8 @@ def _records(file: IO[bytes], path: str) -> Iterator[tuple[str, int, np.ndarray,
                 assert header is not None
                 end = buffer.find(b"\n", at, have)
                 header += buffer[at : have if end < 0 else end]
+                if len(header) > LONGEST:
+                    raise DataError(f"the header is longer than {words(LONGEST)}", path, header_line)
                 at = have if end < 0 else end + 1
                 if end >= 0:
                     in_header, line_start, line = False, True, line + 1
@@ -131,6 +136,8 @@ def _records(file: IO[bytes], path: str) -> Iterator[tuple[str, int, np.ndarray,
                 what = f"{chr(buffer[at])!r} is no letter of a sequence" if header is not None else NO_HEADER
                 raise DataError(what, path, line)
             letters.extend(clean[:used])
+            if len(letters) > most:
+                raise DataError(f"the sequence takes more than the {words(most)} that it may", path, header_line)
             if at < have:  # the next header
                 if header is not None:
                     yield header.decode(errors="replace"), header_line, letters.done(), False

@@ -38,7 +38,7 @@ class JsonLinesFile(TableFile):
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         reader = _Reader(self)
-        for piece in pieces(self.path, nbytes, on_progress=self.on_progress):
+        for piece in pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest):
             records = records_of(piece)
             if len(records):
                 yield reader.chunk(records)

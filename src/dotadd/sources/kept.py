@@ -35,6 +35,9 @@ class Kept(Source):
     def files(self) -> list[str]:
         return self.source.files()
 
+    def bound(self, nbytes: int) -> None:
+        self.source.bound(nbytes)
+
     def load(self, limit: int | None = None) -> Chunk:
         if self._too_large and limit is not None:
             raise TooLargeError
@@ -86,6 +89,9 @@ class Few(Source):
 
     def names(self) -> Layout | None:
         return self.source.names()
+
+    def bound(self, nbytes: int) -> None:
+        self.source.bound(nbytes)
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         rows = self._chosen(nbytes)

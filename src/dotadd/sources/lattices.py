@@ -105,7 +105,7 @@ class LatticeFile(FileSource):
         reader = Labels()
         label_of = self._label_of(format)
         labelled: bool | None = None
-        for piece in pieces(self.path, nbytes, _CUTS.get(format, after_last_line), self.on_progress):
+        for piece in pieces(self.path, nbytes, _CUTS.get(format, after_last_line), self.on_progress, self.largest):
             rows = LatticeRows()
             words: list[str] = []
             lines: list[int] = []
@@ -170,7 +170,7 @@ class LatticeFile(FileSource):
         header = beginning.partition("\n")[0]
         format = "tsv" if "\t" in header and "," not in header else "csv"
         common: dict[str, Any] = {"on_bad_row": self.on_bad_row, "skipped": self.skipped}
-        common |= {"label": self.label, "weight": self.weight, "on_progress": self.on_progress}
+        common |= {"label": self.label, "weight": self.weight, "on_progress": self.on_progress, "largest": self.largest}
         column = self.column
         if column is None:
             delimiter = "\t" if format == "tsv" else max(",;", key=header.count)

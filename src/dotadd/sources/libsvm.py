@@ -60,7 +60,7 @@ class LibsvmFile(FileSource):
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         largest = -1
-        for piece in pieces(self.path, nbytes, on_progress=self.on_progress):
+        for piece in pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest):
             chunk, largest = self._parse(piece, largest)
             yield chunk
 

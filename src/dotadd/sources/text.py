@@ -8,7 +8,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from dotadd.compressed import decompressed, reading
+from dotadd.compressed import decompressed, largest_record, reading, too_large
 
 
 class Piece(NamedTuple):
@@ -36,11 +36,14 @@ def pieces(
     nbytes: int,
     cut: Callable[[bytearray, int], int] = after_last_line,
     on_progress: Callable[[float], None] | None = None,
+    largest: int | None = None,
 ) -> Iterator[Piece]:
     """The file in pieces of about so many bytes, each ending where `cut(buffer, have)` says; 0 means: read on.
 
-    `on_progress` is told with each piece what share of the file is done.
+    `on_progress` is told with each piece what share of the file is done. A record of more than `largest` bytes is
+    refused as soon as it is that large.
     """
+    largest = largest_record() if largest is None else largest
     buffer, have, line = bytearray(max(nbytes, 1) + 1), 0, 1
     with decompressed(path) as (raw, file):
         size = max(1, os.fstat(raw.fileno()).st_size)
@@ -49,8 +52,12 @@ def pieces(
             have, ended = _fill(file, path, buffer, have)
             stop = have if ended else cut(buffer, have)
             if stop == 0:
+                if have > largest:
+                    raise too_large(largest, path, line)
                 if not ended:  # one record is longer than the buffer
-                    buffer = buffer + bytes(len(buffer))
+                    longer = bytearray(min(2 * len(buffer), max(len(buffer), largest) + 2))
+                    longer[:have] = memoryview(buffer)[:have]
+                    buffer = longer
                 continue
             if ended and buffer[stop - 1] != 10:
                 buffer[stop] = 10
