@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test checked coverage soak lint bench clean
+.PHONY: help demo test checked coverage fuzz soak lint bench clean
 
 help:
 	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
 	@echo "make test   install into $(VENV), then run all tests"
 	@echo "make coverage  which lines the tests of kernels and estimators reach"
 	@echo "make soak   hours of commands that are killed, starved of disk and resumed"
+	@echo "make fuzz   a million damaged files of each format"
 	@echo "make lint   ruff, mypy and import-linter"
 	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
 	@echo "make clean  remove $(VENV) and what the tools left behind"
@@ -52,6 +53,12 @@ coverage: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(BIN)/python tests/soak.py $(SOAK)
 	$(BIN)/python tests/soak_cluster.py
+
+# Damaged files; `make fuzz FUZZ_CASES=10000 FORMATS="csv jsonl"` is over sooner.
+FUZZ_CASES ?= 1000000
+FORMATS ?=
+fuzz: $(VENV)/.dev
+	cd tests && $(abspath $(BIN))/python -m fuzz $(FORMATS) --cases $(FUZZ_CASES)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -16,9 +16,15 @@ class DataError(DotaddError):
     """Something in the data cannot be used; the message names file, line and column where there are any."""
 
     def __init__(self, message: str, path: str | None = None, line: int | None = None, column: int | None = None):
+        message = _shortened(message)
         where = ":".join(printable(part) for part in (path, line, column) if part is not None)
         super().__init__(f"{where}: {message}" if where else message)
         self.path, self.line, self.column = path, line, column
+
+
+def _shortened(message: str, most: int = 800) -> str:
+    """A message without the middle where it quotes something very long."""
+    return message if len(message) <= most else f"{message[: most // 2]} ... {message[-most // 2 :]}"
 
 
 class FeatureError(DotaddError):

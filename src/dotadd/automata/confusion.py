@@ -116,11 +116,15 @@ def _wcn(number: int, line: str, path: str | None) -> Draft:
     places: dict[int, list[tuple[str, float]]] = {}
     for entry in network.split():
         match entry.rsplit(":", 2):
-            case [word, place, probability] if word and place.isdecimal():
+            case [word, place, probability] if word and _is_place(place):
                 places.setdefault(int(place), []).append((word, _probability(probability, path, number)))
             case _:
                 raise DataError(f"{entry!r} is not word:place:probability", path, number)
     return _draft([_whole(places[at], at, path, number) for at in sorted(places)], path, number, name, label)
+
+
+def _is_place(word: str) -> bool:
+    return word.isdecimal() and len(word) < 10
 
 
 def _whole(place: list[tuple[str, float]], at: int, path: str | None, line: int) -> list[tuple[str, float]]:
@@ -139,15 +143,15 @@ def _mesh(lines: list[Line], path: str | None) -> Draft:
         match line.split():
             case ["name", *_]:
                 label, name = _head(line.strip().removeprefix("name"))
-            case ["numaligns", count] if count.isdecimal():
+            case ["numaligns", count] if _is_place(count):
                 expected = int(count)
-            case ["align", at, *pairs] if at.isdecimal():
+            case ["align", at, *pairs] if _is_place(at):
                 if int(at) in places:
                     raise DataError(f"place {at} is there already", path, number)
                 places[int(at)] = _pairs(pairs, path, number)
             case ["numaligns" | "align" as key, *_]:
                 raise DataError(f"{key} has to be followed by a number", path, number)
-    if expected is None or sorted(places) != list(range(expected)):
+    if expected is None or len(places) != expected or sorted(places) != list(range(expected)):
         raise DataError(f"numaligns says {expected or 'no'} places, but there are {len(places)}", path, lines[0][0])
     return _draft([places[at] for at in range(expected)], path, lines[0][0], name, label)
 

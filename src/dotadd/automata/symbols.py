@@ -119,6 +119,8 @@ class SymbolTable:
                 continue
             if len(parts) != 2 or not parts[1].isdecimal():
                 raise DataError("a line has to be a symbol and its number", path, number)
+            if len(parts[1]) > 10 or int(parts[1]) > LARGEST:
+                raise DataError(f"the number {parts[1]} is beyond {LARGEST}", path, number)
             name, value = parts[0], int(parts[1])
             if name in table._numbers or value in table._names:
                 raise DataError(f"{name} {value}: the symbol or its number is there already", path, number)

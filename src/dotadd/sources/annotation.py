@@ -21,6 +21,8 @@ from dotadd.errors import DataError
 _PARENT = re.compile(rb"(?:^|;)\s*Parent=([^;]+)")
 _TRANSCRIPT_ID = re.compile(rb'(?:^|;)\s*transcript_id\s+"?([^";]+)')
 
+FURTHEST = 10**12  # where an exon may end
+
 
 @dataclass(frozen=True)
 class Introns:
@@ -116,6 +118,8 @@ class _Exons:
             raise DataError(message, self.path, line) from None
         if first < 1:
             raise DataError(f"the exon begins at {first}, and positions count from 1", self.path, line)
+        if last > FURTHEST:
+            raise DataError(f"the exon ends at {last}, beyond any sequence", self.path, line)
         if first > last:
             raise DataError(f"the exon begins at {first}, behind its end at {last}", self.path, line)
         if strand not in (b"+", b"-", b".", b"?"):

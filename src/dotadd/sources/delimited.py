@@ -22,7 +22,7 @@ from dotadd.sources.labels import Labels
 from dotadd.sources.layout import Layout, choose
 from dotadd.sources.quoted import fields_of
 from dotadd.sources.records import QUOTE, Records, after_last_record, records_of
-from dotadd.sources.table import one_array, side_by_side
+from dotadd.sources.table import numbers, one_array, side_by_side
 from dotadd.sources.text import after_last_line, first_lines, pieces
 
 BLOCK = 1 << 20  # bytes that one of Arrow's threads parses at a time
@@ -94,14 +94,14 @@ class _Table:
         layout = self.layout
         batch: Batch
         if layout.dense:
-            dense = [columns[name].to_numpy(zero_copy_only=False) for name in layout.features]
+            dense = [numbers(columns[name]) for name in layout.features]
             batch = DenseRows(side_by_side(dense) if len(lines) else np.empty((0, len(dense)), self.source.dtype))
         else:
             batch = from_arrow(columns[layout.features[0]])
             assert isinstance(batch, Strings)
         weight = None
         if layout.weight is not None:
-            weight = columns[layout.weight].to_numpy(zero_copy_only=False).astype(np.float64)
+            weight = numbers(columns[layout.weight]).astype(np.float64)
         chunk = Chunk(batch, None, weight, 0, self.source.path, lines)
         return (
             chunk if layout.label is None else self.labels.attach(self.source, chunk, columns[layout.label].to_pylist())

@@ -21,7 +21,7 @@ from dotadd.sources.files import TableFile
 from dotadd.sources.labels import EXACT, Labels
 from dotadd.sources.layout import Layout, choose, listed
 from dotadd.sources.records import Records, records_of
-from dotadd.sources.table import one_array, side_by_side
+from dotadd.sources.table import numbers, one_array, side_by_side
 from dotadd.sources.text import pieces
 
 HALF = "has half of a surrogate pair, which is no text"
@@ -66,11 +66,11 @@ class _Reader:
         assert layout is not None
         batch: Batch
         if layout.dense:
-            values = side_by_side([columns[name].to_numpy() for name in layout.features])
+            values = side_by_side([numbers(columns[name]) for name in layout.features])
             batch = DenseRows(values.astype(self.source.dtype, copy=False))
         else:
             batch = from_arrow(columns[layout.features[0]])
-        weight = None if layout.weight is None else columns[layout.weight].to_numpy()
+        weight = None if layout.weight is None else numbers(columns[layout.weight])
         chunk = Chunk(batch, None, weight, 0, self.source.path, records.lines)
         return chunk if layout.label is None else self.labels.attach(self.source, chunk, _words(columns[layout.label]))
 
@@ -225,8 +225,7 @@ def _parsed(records: Records, types: dict[str, Any]) -> dict[str, Any]:
 
 def _exact(column: Any) -> bool:
     """Whether floats hold these labels as they are written."""
-    values = column.to_numpy(zero_copy_only=False)
-    return bool((np.abs(values) < EXACT).all())
+    return bool((np.abs(numbers(column)) < EXACT).all())
 
 
 def _is_text(value: str) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.text import pieces
+from dotadd.sources.values import require_letters
 
 EXACT = 2.0**53  # from here on float64 takes whole numbers for their neighbours
 LARGEST = 2**63  # and here int64 ends
@@ -69,6 +70,7 @@ def exact_labels(y: np.ndarray) -> np.ndarray:
 def attach_array(source: Source, chunk: Chunk, values: np.ndarray) -> Chunk:
     """The chunk with the labels of an array, numbers or text, without the rows whose label is missing."""
     if values.dtype.kind in "US":
+        require_letters(values)
         y = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
         missing = y == ""
     else:

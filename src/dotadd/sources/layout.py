@@ -105,6 +105,6 @@ def require_names(wanted: Sequence[str], names: Sequence[str], path: str | None,
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Column names for a message, cut off when there are very many."""
-    shown = ", ".join(repr(name) for name in names[:most])
+    """Column names for a message, cut off when there are very many, or when one is very long."""
+    shown = ", ".join(repr(name if len(name) <= 60 else name[:60] + "...") for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")

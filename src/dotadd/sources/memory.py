@@ -16,7 +16,7 @@ from dotadd.batch import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source
 from dotadd.sources.sound import offsets_fit, require_inside, sound_rows
-from dotadd.sources.values import float_values, pixel_values
+from dotadd.sources.values import float_values, pixel_values, require_letters
 
 
 @dataclass
@@ -126,6 +126,7 @@ def _weights(sample_weight: Any) -> np.ndarray | None:
 def batch_from_numpy(array: np.ndarray) -> Batch:
     """2-D: dense rows; 3-D: images (uint8 and uint16 stay what they are); 1-D of text or bytes: strings."""
     if array.ndim == 1 and array.dtype.kind in "OUST":
+        require_letters(array)
         return batch_from_list(array.tolist())
     if array.ndim == 2:
         if not array.shape[1]:

@@ -22,7 +22,7 @@ from dotadd.errors import DataError
 
 ROUNDING = 1e-3  # by which the probabilities behind a node may be off
 _NODE = re.compile(r"""\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*,\s*([^\s,()\[\]]+)\s*(?:,[^()\[\]'"]*)?\)""")
-_EDGE = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_EDGE = re.compile(r"\(\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\)")
 _NEXT, _CLOSE = re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*")
 
 

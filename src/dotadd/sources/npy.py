@@ -95,8 +95,11 @@ class Rows:
 def mapped(path: str) -> np.ndarray:
     """The array as a map, of which nothing is read."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError) as error:
+        with reading(path):
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+    except DataError:
+        raise
+    except Exception as error:  # of a damaged header NumPy raises whatever it comes across
         what = (str(error).splitlines() or ["it is damaged"])[0]
         raise DataError(f"cannot be read as an array: {what}", path) from None
 
@@ -105,5 +108,5 @@ def whole(array: np.ndarray, path: str, on_bad_row: str) -> MemorySource:
     """The source over all of an array that cannot be read in turns: text, or numbers in Fortran order."""
     try:
         return MemorySource(Chunk(batch_from_numpy(array), None, None, 0, path), on_bad_row=on_bad_row)
-    except ValueError as error:  # of text, letters that there are not
+    except ValueError as error:
         raise DataError(str(error), path) from None

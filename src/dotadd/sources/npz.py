@@ -186,7 +186,10 @@ def _arrays(archive: zipfile.ZipFile) -> dict[str, _Array]:
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     version = npy_format.read_magic(file)
     read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    return read(file)
+    try:
+        return read(file)
+    except Exception as error:  # of a damaged header NumPy raises whatever it comes across
+        raise ValueError(str(error)) from None
 
 
 def _rows(archive: zipfile.ZipFile, array: _Array, path: str) -> Rows:

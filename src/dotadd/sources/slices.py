@@ -57,7 +57,8 @@ class _Fields:
 
     def table(self, number: int) -> _Fields:
         place = self.place(number)
-        assert place is not None
+        if place is None:
+            raise ValueError("a part of the description is missing")
         return _Fields(self.data, place + _int(self.data, place, "<u4"))
 
     def records(self, number: int, kind: np.dtype) -> np.ndarray:

@@ -99,7 +99,7 @@ def chunk_of(
     first_row: int = 0,
 ) -> Chunk:
     """The chunk over a record batch. Rows with missing values are bad; `first_row` numbers them in complaints."""
-    table = _without_missing(source, _plain_columns(table, layout), layout, path, first_row)
+    table = _without_missing(source, _plain_columns(table, layout, path), layout, path, first_row)
     with _about(path):
         y = None if layout.label is None else labels_of(table.column(layout.label))
         return Chunk(_batch_of(table, layout, n_features), y, _weights(table, layout), 0, path)
@@ -110,7 +110,7 @@ def labels_beside(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Labels and weights of a record batch that holds these columns only."""
     beside = Layout([], False, layout.label, layout.weight)
-    table = _without_missing(source, _plain_columns(table, beside), beside, path, first_row)
+    table = _without_missing(source, _plain_columns(table, beside, path), beside, path, first_row)
     assert layout.label is not None
     with _about(path):
         return labels_of(table.column(layout.label)), _weights(table, layout)
@@ -158,10 +158,16 @@ def packed_length(field: pa.Field) -> int | None:
     return length
 
 
-def _plain_columns(table: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
+def _plain_columns(table: pa.RecordBatch, layout: Layout, path: str | None) -> pa.RecordBatch:
+    """The columns without dictionaries and views. What of a file Arrow is to follow is looked at first: it trusts."""
     import pyarrow as pa
 
-    columns = [plainer(table.column(name)) for name in layout.columns]
+    columns = [table.column(name) for name in layout.columns]
+    if path is not None:
+        for name, column in zip(layout.columns, columns, strict=True):
+            if name not in layout.features or plainer(column[:0]).type != column.type:
+                column.validate(full=True)
+    columns = [plainer(column) for column in columns]
     fields = [table.schema.field(name) for name in layout.columns]
     schema = pa.schema([field.with_type(column.type) for field, column in zip(fields, columns, strict=True)])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -186,6 +192,8 @@ def _without_missing(
     for row in np.flatnonzero(lacks >= 0).tolist():
         message = f"row {first_row + row}: column {layout.columns[lacks[row]]!r} has a missing value; fill or drop it"
         source.bad_row(DataError(message, path))
+    if path is not None:
+        table.validate(full=True)
     return table.filter(pa.array(lacks < 0))
 
 

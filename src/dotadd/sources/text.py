@@ -43,7 +43,6 @@ def pieces(
     `on_progress` is told with each piece what share of the file is done. A record of more than `largest` bytes is
     refused as soon as it is that large.
     """
-    largest = largest_record() if largest is None else largest
     buffer, have, line = bytearray(max(nbytes, 1) + 1), 0, 1
     with decompressed(path) as (raw, file):
         size = max(1, os.fstat(raw.fileno()).st_size)
@@ -52,6 +51,7 @@ def pieces(
             have, ended = _fill(file, path, buffer, have)
             stop = have if ended else cut(buffer, have)
             if stop == 0:
+                largest = largest_record() if largest is None else largest
                 if have > largest:
                     raise too_large(largest, path, line)
                 if not ended:  # one record is longer than the buffer

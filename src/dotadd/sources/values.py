@@ -6,6 +6,7 @@ import numpy as np
 
 from dotadd.errors import DataError
 
+LAST_LETTER = 0x10FFFF  # of Unicode
 GRAY = (np.uint8, np.uint16)  # pixels of images that stay what they are
 
 
@@ -26,6 +27,14 @@ def float_values(array: np.ndarray, what: str = "the array") -> np.ndarray:
         return array.astype(np.float64)
     except ValueError as error:
         raise DataError(f"{what} has values of type {array.dtype} that are not numbers: {error}") from None
+
+
+def require_letters(array: np.ndarray) -> None:
+    """Refuse text with letters that do not exist, which NumPy reads without a look."""
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        codes = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if codes.max() > LAST_LETTER:
+            raise DataError("has letters that do not exist; it is damaged")
 
 
 def pixel_values(array: np.ndarray, what: str = "the array") -> np.ndarray:
