@@ -41,7 +41,7 @@ class Job:
     resumes: bool = False
 
 
-TRAIN = "--memory 60kB --jobs 1 --tol 1e-7 --max-passes 60 --checkpoint-every 0.02 --quiet"
+TRAIN = "--solver stream --memory 60kB --jobs 1 --tol 1e-7 --max-passes 60 --checkpoint-every 0.02 --quiet"
 JOBS = {
     "vectors": Job(f"train x.svm -o m {TRAIN} -C 10", "m", True),
     "dna": Job(f"train d.fa -o m {TRAIN} --features WeightedDegree(4)", "m", True),
