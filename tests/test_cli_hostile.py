@@ -5,8 +5,11 @@ import csv
 import gzip
 import json
 import lzma
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -227,3 +230,18 @@ def test_no_command_prints_names_and_labels_raw(folder, capsys, monkeypatch, ter
         if code == 2:
             assert out_text == ""
             assert terminal or len(err.splitlines()) == 1, command
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_labels_that_the_screen_has_no_letters_for_are_escaped(folder, encoding):
+    (folder / "u.jsonl").write_text('{"y": "caf\\u00e9 \\u4e2d", "x": "aa"}\n{"y": "b", "x": "bb"}\n')
+    commands = [
+        "train u.jsonl --label y --features NGrams(1) -o m2",
+        "evaluate m2 u.jsonl --label y",
+        "predict m2 u.jsonl",
+    ]
+    for command in commands:
+        words = [sys.executable, "-m", "dotadd", *command.split(), "--column", "x"]
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        done = subprocess.run(words, capture_output=True, env=environment, check=True)
+    assert unescaped(done.stdout.decode(encoding)).splitlines()[0].split("\t")[0] == "caf\u00e9 \u4e2d"

@@ -49,7 +49,7 @@ NO_NUMBER = ("nan", "inf", "-inf", "1e400", "", "many", "0x10", "1,5")
 NOT_WHOLE = ("1.9", "1e-3", "99999999999999999999", "-99999999999999999999")
 EXTREME = ("-1", "0", "-0.5", "1e-320", "1e300", "-1e300")
 LONG_WORK = {("demo", "--seed"), ("demo", "--jobs")}  # what is allowed there trains for seconds
-FEW_MAKE_SENSE = {"--workers", "--order", "--length", "--before", "--gamma", "--holdout"}
+FEW_MAKE_SENSE = {"--workers", "--order", "--length", "--before", "--gamma", "--holdout", "--checkpoint-every"}
 
 
 def kind_of(hint):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from dotadd.errors import DotaddError
 
 EXTRAS = {"matplotlib": "plots", "PIL.Image": "images", "distributed": "dask", "pybigtools": "genomics"}
@@ -13,7 +11,7 @@ NAMES = {"PIL.Image": "pillow", "distributed": "Dask"}
 def require(module: str, what: str, instead: str = "") -> None:
     """Raise a line with the command that installs this module, unless it is there."""
     try:
-        import_module(module)
+        __import__(module)
     except ImportError as error:
         name = NAMES.get(module, module)
         raise DotaddError(f"{what} {name}: pip install 'dotadd[{EXTRAS[module]}]'{instead}") from error

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from typing import TextIO, cast
 
 from cyclopts import App, CycloptsError
@@ -64,6 +65,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     SIGTERM, 129 after SIGHUP, 1 for a model that could not be saved where it should be."""
     warnings.showwarning = _tell
     streams = sys.stdout, sys.stderr
+    if isinstance(sys.stdout, TextIOWrapper):  # letters that the encoding has not are escapes, as others are
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.stderr = cast(TextIO, Forgiving(sys.stderr))  # nobody may be reading what is said there
     sys.stdout = cast(TextIO, Closed("standard output")) if sys.stdout is None else sys.stdout
     try:

@@ -41,7 +41,6 @@ def _finite(_: Any, tokens: Sequence[Token]) -> float:
 
 Real = Annotated[float, Parameter(converter=_finite)]
 Whole = Annotated[int, whole()]
-Natural = Annotated[int, whole(0)]
 Count = Annotated[int, whole(1)]
 Processes = Annotated[int, whole(1, PROCESSES)]
 Seed = Annotated[int, whole(0, (1 << 32) - 1)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from dotadd.cli.cluster import Cluster
-from dotadd.cli.numbers import Natural, Real, Whole
+from dotadd.cli.numbers import Real, Whole
 
 
 def scan(
@@ -17,7 +17,7 @@ def scan(
     output: Annotated[str, Parameter(name=["--output", "-o"])],
     threshold: Real | None = None,
     strand: Literal["both", "+", "-"] = "both",
-    before: Natural | None = None,
+    before: Whole | None = None,
     jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
 ) -> None:

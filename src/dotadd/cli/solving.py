@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from dotadd.cli.numbers import Count, Real, Seed, Whole
+from dotadd.cli.numbers import Real, Seed, Whole
 
 if TYPE_CHECKING:
     from dotadd.estimators import LinearSVM
@@ -42,7 +42,7 @@ class Solving:
     tol: Annotated[Real, Parameter(group=STOPPING)] = 1e-3
     """Stop when the relative duality gap is no larger."""
 
-    max_passes: Annotated[Count, Parameter(group=STOPPING)] = 1000
+    max_passes: Annotated[Whole, Parameter(group=STOPPING)] = 1000
     """Stop after so many passes over the data."""
 
     max_time: Annotated[Real | None, Parameter(group=STOPPING)] = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from dotadd.cli.numbers import Count, Natural, Real, Seed
+from dotadd.cli.numbers import Real, Whole
 
 if TYPE_CHECKING:
     from dotadd.sources.windows import Windows
@@ -20,13 +20,13 @@ def windows(
     gff: str,
     signal: Literal["acceptor", "donor"],
     output: Annotated[str, Parameter(name=["--output", "-o"])],
-    length: Count = 141,
-    before: Natural | None = None,
+    length: Whole = 141,
+    before: Whole | None = None,
     holdout: Real = 0.0,
     holdout_output: str | None = None,
-    stretch: Count = 1_000_000,
-    sample: Count | None = None,
-    seed: Seed = 0,
+    stretch: Whole = 1_000_000,
+    sample: Whole | None = None,
+    seed: Whole = 0,
 ) -> None:
     """Cut the windows around all candidate splice sites out of a genome.
 
