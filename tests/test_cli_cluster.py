@@ -130,7 +130,7 @@ def test_a_driver_that_is_killed_leaves_no_part_on_the_workers(folder, address):
         ("x.svm --scheduler tcp://127.0.0.1:9", "tcp://127.0.0.1:9: no Dask scheduler answers there"),
         ("x.svm --scheduler {address}", "x.svm: no worker has a file of this name"),
         ("part-*.svm --scheduler {address} --workers 2", "give one of them"),
-        ("part-*.svm --workers 0", "start at least one"),
+        ("part-*.svm --workers 0", "of at least 1"),
         ("part-*.svm --workers 1 --kernel rbf", "not for --kernel"),
         ("part-*.svm --scheduler {address} --solver dcd", "works on one machine"),
         ("part-0.svm --solver cocoa", "give engine= .--workers."),

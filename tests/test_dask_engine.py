@@ -297,7 +297,7 @@ def test_workers_with_another_version_are_refused(cluster, tmp_path, monkeypatch
     monkeypatch.setattr("dotadd._version.__version__", "0.0.7")
     X, y = data()
     pattern = write_parts(tmp_path, X, y, even(240, 2))
-    with pytest.raises(DotaddError, match=r"the worker tcp://\S+ has dotadd .*, and here is 0.0.7: install the same"):
+    with pytest.raises(DotaddError, match=r"the worker tls://\S+ has dotadd .*, and here is 0.0.7: install the same"):
         DaskEngine(cluster, Partitions.of(pattern))
 
 
