@@ -14,11 +14,11 @@ import pytest
 from dotadd._util import locks, temporary
 from dotadd._util.locks import LockFile
 from dotadd._util.temporary import Temporary, sweep
-from dotadd.atomic import replacing
+from dotadd.atomic import replacing, require_writable
 
 WRITER = """
 import sys, time
-from dotadd.atomic import replacing
+from dotadd.atomic import replacing, require_writable
 with replacing(sys.argv[1]) as path:
     path.write_text("half")
     print(path, flush=True)
@@ -26,7 +26,7 @@ with replacing(sys.argv[1]) as path:
 """
 WRITE_AGAIN = """
 import sys
-from dotadd.atomic import replacing
+from dotadd.atomic import replacing, require_writable
 with replacing(sys.argv[1]) as path:
     path.write_text("whole")
 """
@@ -156,3 +156,13 @@ def test_a_lock_ends_with_the_process_that_held_it(tmp_path):
     path.touch()  # left by a process that was killed
     LockFile(path).clear()
     assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["loop", "zero\0byte"])
+def test_a_name_that_no_file_can_have_is_refused_in_a_line(tmp_path, name):
+    (tmp_path / "loop").symlink_to("other")
+    (tmp_path / "other").symlink_to("loop")
+    for write in (require_writable, lambda path: replacing(path).__enter__()):
+        with pytest.raises(OSError, match="leads back to itself|zero byte") as caught:
+            write(str(tmp_path / name))
+        assert name in caught.value.filename
