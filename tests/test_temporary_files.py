@@ -18,7 +18,7 @@ from dotadd.atomic import replacing, require_writable
 
 WRITER = """
 import sys, time
-from dotadd.atomic import replacing, require_writable
+from dotadd.atomic import replacing
 with replacing(sys.argv[1]) as path:
     path.write_text("half")
     print(path, flush=True)
@@ -26,7 +26,7 @@ with replacing(sys.argv[1]) as path:
 """
 WRITE_AGAIN = """
 import sys
-from dotadd.atomic import replacing, require_writable
+from dotadd.atomic import replacing
 with replacing(sys.argv[1]) as path:
     path.write_text("whole")
 """
@@ -163,6 +163,6 @@ def test_a_name_that_no_file_can_have_is_refused_in_a_line(tmp_path, name):
     (tmp_path / "loop").symlink_to("other")
     (tmp_path / "other").symlink_to("loop")
     for write in (require_writable, lambda path: replacing(path).__enter__()):
-        with pytest.raises(OSError, match="leads back to itself|zero byte") as caught:
+        with pytest.raises(OSError, match=r"leads back to itself|zero byte") as caught:
             write(str(tmp_path / name))
         assert name in caught.value.filename

@@ -106,7 +106,7 @@ class Checkpoint:
             if now.get(name) != problem.get(name):
                 raise CheckpointError(
                     f"{self.path}: is a checkpoint of another problem: {name} was {problem.get(name)}, "
-                    f"and is {now.get(name)}; leave out resume (--resume) to begin anew"
+                    f"and is {now.get(name)}; remove it to begin anew, without resume (--resume)"
                 )
         return arrays, state
 
