@@ -67,8 +67,8 @@ def test_evaluate_reports_the_measures_of_the_scores(folder, capsys, name):
     logged = json.loads((folder / "measures.json").read_text())
     assert logged["rows"] == 60
     assert logged["accuracy"] == expected.accuracy
-    assert np.atleast_1d(logged["auroc"]).tolist() == expected.auroc
-    assert np.atleast_1d(logged["auprc"]).tolist() == expected.auprc
+    assert np.atleast_1d(logged["auroc"]).tolist() == pytest.approx(expected.auroc, rel=1e-12)
+    assert np.atleast_1d(logged["auprc"]).tolist() == pytest.approx(expected.auprc, rel=1e-12)
     assert logged["confusion"] == expected.confusion.tolist()
     assert f"{expected.accuracy:.4f}" in shown
     assert all(f"{area:.4f}" in shown for area in expected.auroc + expected.auprc)

@@ -419,7 +419,7 @@ def test_without_pillow_one_line_says_what_to_install(tmp_path, monkeypatch):
     write_folder(tmp_path, pixels(1), ["a.png"])
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.delitem(sys.modules, "PIL.Image")
-    with pytest.raises(DotaddError, match=r'images need pillow: pip install "dotadd\[images\]"'):
+    with pytest.raises(DotaddError, match=r"images need pillow: pip install 'dotadd\[images\]'"):
         open_source(tmp_path)
 
 

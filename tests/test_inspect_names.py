@@ -302,7 +302,7 @@ def test_a_model_of_columns_shows_their_names(tmp_path, monkeypatch, capsys):
         ("--order 2", "without --poim"),
         ("--data missing.arrow", "missing.arrow"),
         ("--data x.svm", "strings"),
-        ("--data x.txt --rows 0", "rows=0"),
+        ("--data x.txt --rows 0", "--rows: '0' is not a whole number of at least 1"),
     ],
 )
 def test_options_that_cannot_act_are_refused(model, arguments, complaint, tmp_path, monkeypatch, capsys):

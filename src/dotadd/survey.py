@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dotadd.batch import SparseRows, Strings
-from dotadd.errors import DataError
+from dotadd.errors import DataError, FeatureError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.losses import Loss
 from dotadd.memory import available, words
@@ -99,12 +99,14 @@ def require_room(phi: FeatureMap, dtype: type, chunk: Chunk) -> None:
     needed, free = weight_bytes(phi, dtype), available()
     if needed <= free or not len(chunk):
         return
-    message = f"{phi.dim:,} weights, {words(needed)}, and {words(free)} are free; hash the features: add .hashed(24)"
+    message = (
+        f"{phi.dim:,} weights, {words(needed)}, and {words(free)} are free; hash the features: add .hashed(24), or "
+        '.indexed("hash_table") for those that occur'
+    )
     if isinstance(chunk.batch.typical(), SparseRows):
         chunk = widest_row(chunk)
-        message = f"index {_width(chunk):,} (counted from 1) asks for {message}, such as Linear().hashed(24)"
-        raise chunk.error(0, message)
-    raise DataError(f"{phi!r} asks for {message}", chunk.path)
+        raise chunk.error(0, f"index {_width(chunk):,} (counted from 1) asks for {message}")
+    raise FeatureError(f"{phi!r} spans {phi.dim:.3g} features, more than fit in memory: {message}")
 
 
 def weight_bytes(phi: FeatureMap, dtype: type) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dotadd.printable import printable
 
 FOLD, NARROW = 40, 12  # letters in a line of a name, and where there is no room for these
+USUAL = 80  # letters in a line of what is no terminal, where names are to be folded anyway
 LONGEST = 200  # letters of a name that are shown at all
 BETWEEN, EDGES = 3, 2  # blanks between two columns, and at both ends of a line
 
@@ -61,7 +62,9 @@ def _widths(columns: Sequence[Sequence[str]], words: Collection[int], room: int 
             widths.append(max(1, min(max(top, body), name) if k in words else max(body, min(top, heading))))
         return widths
 
-    wide = at_most(FOLD, FOLD)
+    whole, wide = at_most(LONGEST, FOLD), at_most(FOLD, FOLD)
+    if _total(whole) <= (room or USUAL):
+        return whole
     if room is None or _total(wide) <= room:
         return wide
     name = min(FOLD, max(NARROW, room // 3))
