@@ -5,8 +5,6 @@ phi'(z)_j = sum of phi(z)_i over all i with h(i) = j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from dotadd._jit import kernel, plain
@@ -14,13 +12,13 @@ from dotadd.batch import Batch
 from dotadd.block import Block
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits
-from dotadd.features.learning import Learner, PartsLearner, learned
 from dotadd.features.linear import Linear
 from dotadd.features.origins import Origins
+from dotadd.features.wrapped import AroundMap
 from dotadd.weights.hashed import slot_of
 
 
-class Hashed(FeatureMap):
+class Hashed(AroundMap):
     """A map folded into 2**bits slots by a hash of its indices; the vector itself by default.
 
     Vectors need no number of columns: whatever comes later has its slot as well.
@@ -47,27 +45,8 @@ class Hashed(FeatureMap):
         """The same hash of another map."""
         return Hashed(self.bits, phi)
 
-    @property
-    def learns(self) -> bool:
-        return self.phi.learns
-
-    def learner(self) -> Learner:
-        return PartsLearner(self.around, self.phi)
-
-    def learn(self, batch: Batch) -> FeatureMap:
-        return learned(self.learner(), batch)
-
-    def state(self) -> dict[str, np.ndarray]:
-        return self.phi.state()
-
-    def with_state(self, state: Mapping[str, np.ndarray]) -> Hashed:
-        return self.around(self.phi.with_state(state))
-
     def check(self, batch: Batch) -> BadRow | None:
         return None if isinstance(self.phi, Linear) else self.phi.check(batch)
-
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.phi.bound(batch)
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         source = self.phi.view(batch)

@@ -1,4 +1,4 @@
-"""Wrapped: what a map around another map hands on to it."""
+"""AroundMap and Wrapped: what a map around another map hands on to it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,14 @@ from dotadd.features.learning import Learner, PartsLearner, learned
 from dotadd.features.origins import Origins
 
 
-class Wrapped(FeatureMap):
-    """A map that changes the values of another one: the same slots, the same rows. Subclasses implement `around`."""
+class AroundMap(FeatureMap):
+    """A map around another one, `phi`: what it learns is what that one learns. Subclasses implement `around`."""
 
-    def __init__(self, phi: FeatureMap) -> None:
-        self.phi, self.takes, self.distinct, self.bulk = phi, phi.takes, phi.distinct, phi.bulk
+    phi: FeatureMap
 
     def around(self, phi: FeatureMap) -> Self:
         """The same around another map."""
         raise NotImplementedError
-
-    @property
-    def dim(self) -> int:
-        return self.phi.dim
-
-    @property
-    def anchor(self) -> int:  # type: ignore[override]
-        return self.phi.anchor
-
-    def resolve(self, shape: Shape) -> Self:
-        return self.around(self.phi.resolve(shape))
 
     @property
     def learns(self) -> bool:
@@ -50,11 +38,29 @@ class Wrapped(FeatureMap):
     def with_state(self, state: Mapping[str, np.ndarray]) -> Self:
         return self.around(self.phi.with_state(state))
 
-    def check(self, batch: Batch) -> BadRow | None:
-        return self.phi.check(batch)
-
     def bound(self, batch: Batch) -> int | np.ndarray:
         return self.phi.bound(batch)
+
+
+class Wrapped(AroundMap):
+    """A map that changes the values of another one: the same slots, the same rows."""
+
+    def __init__(self, phi: FeatureMap) -> None:
+        self.phi, self.takes, self.distinct, self.bulk = phi, phi.takes, phi.distinct, phi.bulk
+
+    @property
+    def dim(self) -> int:
+        return self.phi.dim
+
+    @property
+    def anchor(self) -> int:  # type: ignore[override]
+        return self.phi.anchor
+
+    def resolve(self, shape: Shape) -> Self:
+        return self.around(self.phi.resolve(shape))
+
+    def check(self, batch: Batch) -> BadRow | None:
+        return self.phi.check(batch)
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         return self.phi.origins(batch, rows, nth)
