@@ -11,12 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from dotadd.batch import DenseRows, SparseRows, Strings
 from dotadd.distributed import METHODS
-from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, StreamingWarning
+from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
 from dotadd.expand import Expansion
-from dotadd.features.base import FeatureMap, Shape, require_kind
-from dotadd.features.linear import Linear
+from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.on_demand import OnDemand
 from dotadd.interrupts import interruptible
 from dotadd.lengths import READ, Lengths, length_advice
@@ -34,17 +32,20 @@ from dotadd.solvers.settings import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.layout import Layout
-from dotadd.survey import Survey, require_room
+from dotadd.survey import Survey, require_room, resolved_map
 from dotadd.targets import Tally, Targets
 from dotadd.threads import thread_count
 
 OnProgress = Callable[[Progress, int, int], None]
-HINTS = {
-    Strings.kind: "for text try NGrams((3, 5)).normalized() or BagOfWords().normalized(), "
-    "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)",
-    "lattices": "try Rational(ngram(1) + ngram(2)).normalized()",
-    "images": "try LBP()",
+ADVICE = {
+    Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
+    Reason.MAX_TIME: "raise max_time or tol",
+    Reason.PRECISION: 'raise tol, scale the features, or use dtype="float64"',
+    Reason.DIVERGED: "scale the features to values of about 1, or lower C",
+    Reason.STALLED: "scale the features, or use another solver",
+    Reason.AVERAGED: 'use solver="cocoa" to come closer',
 }
+"""What to do where training ended too early."""
 
 
 class LinearSVM(Estimator):
@@ -339,21 +340,7 @@ class LinearSVM(Estimator):
         return self.model_.intercept
 
     def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
-        phi: FeatureMap
-        batch = data.batch.typical()
-        if isinstance(self.phi, str):
-            from dotadd.features.expression import parse
-
-            phi = parse(self.phi)
-        elif self.phi is not None:
-            phi = self.phi
-        elif isinstance(batch, SparseRows | DenseRows):
-            phi = Linear()
-        else:
-            raise FeatureError(f"{batch.kind} need a feature map: {HINTS[batch.kind]}")
-        require_kind(phi, batch)
-        phi = phi.resolve(shape)
-        return phi if batch is data.batch else OnDemand(phi)
+        return resolved_map(self.phi, data, shape)
 
     def _targets(self, data: Chunk) -> Targets:
         tally = Tally()
@@ -418,14 +405,7 @@ class LinearSVM(Estimator):
             return
         worst = worst_of(short)
         gap = "not measured" if worst.gap is None or np.isnan(worst.gap) else f"{worst.gap:.2g}"
-        advice = {
-            Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
-            Reason.MAX_TIME: "raise max_time or tol",
-            Reason.PRECISION: 'raise tol, scale the features, or use dtype="float64"',
-            Reason.DIVERGED: "scale the features to values of about 1, or lower C",
-            Reason.STALLED: "scale the features, or use another solver",
-            Reason.AVERAGED: 'use solver="cocoa" to come closer',
-        }.get(worst.reason, "fit again with start=result_ to go on")
+        advice = ADVICE.get(worst.reason, "fit again with start=result_ to go on")
         told = length_advice(self.model_.training["length_spread"])
         advice = f"{advice}; {told}" if told else advice
         warnings.warn(

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dotadd.batch import SparseRows, Strings
+from dotadd.batch import DenseRows, SparseRows, Strings
 from dotadd.errors import DataError, FeatureError
-from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.features.linear import Linear
+from dotadd.features.on_demand import OnDemand
 from dotadd.losses import Loss
 from dotadd.memory import available, words
 from dotadd.model_file import usable_rows
@@ -19,6 +21,13 @@ from dotadd.solvers.problem import Intercept
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.identity import Watched
 from dotadd.targets import Tally, Targets
+
+HINTS = {
+    Strings.kind: "for text try NGrams((3, 5)).normalized() or BagOfWords().normalized(), "
+    "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)",
+    "lattices": "try Rational(ngram(1) + ngram(2)).normalized()",
+    "images": "try LBP()",
+}
 
 BESIDE = 24  # bytes that each further binary problem takes for a row that is worked on: output, alpha, sign and so on
 FEWEST = 256  # rows of a piece, if it is for the sake of these: fewer are not worth the calls for each problem
@@ -129,3 +138,19 @@ def _width(chunk: Chunk) -> int:
     batch = chunk.batch
     used = batch.indices if isinstance(batch, SparseRows) else np.empty(0, np.int64)
     return int(used.max(initial=-1)) + 1
+
+
+def resolved_map(phi: FeatureMap | str | None, data: Chunk, shape: Shape) -> FeatureMap:
+    """The map that was asked for, as itself or as an expression, for data of this shape; vectors need none."""
+    batch = data.batch.typical()
+    if isinstance(phi, str):
+        from dotadd.features.expression import parse
+
+        phi = parse(phi)
+    elif phi is None and isinstance(batch, SparseRows | DenseRows):
+        phi = Linear()
+    elif phi is None:
+        raise FeatureError(f"{batch.kind} need a feature map: {HINTS[batch.kind]}")
+    require_kind(phi, batch)
+    phi = phi.resolve(shape)
+    return phi if batch is data.batch else OnDemand(phi)
