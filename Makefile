@@ -8,10 +8,11 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
 	@echo "make test   install into $(VENV), then run all tests"
+	@echo "make test-core, -features, -sources, -kernels, -automata, -cluster, -cli   those of one area"
 	@echo "make coverage  which lines the tests of kernels and estimators reach"
 	@echo "make soak   hours of commands that are killed, starved of disk and resumed"
 	@echo "make fuzz   a million damaged files of each format"
-	@echo "make lint   ruff, mypy and import-linter"
+	@echo "make lint   ruff, mypy, import-linter, and whether the house has grown (benchmarks/house.py)"
 	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
 	@echo "make clean  remove $(VENV) and what the tools left behind"
 
@@ -38,16 +39,29 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto
 	$(MAKE) checked
 
+# The same by area, for whoever works in one; together they are all tests.
+AREAS := core features sources kernels automata cluster cli
+TESTS_core := core data util problem solvers estimators model
+TESTS_features := features
+TESTS_sources := sources genome
+TESTS_kernels := kernel_svm
+TESTS_automata := automata
+TESTS_cluster := cluster
+TESTS_cli := cli programs
+$(AREAS:%=test-%): test-%: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto $(TESTS_$*:%=tests/%)
+
 # Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
 CHECKED := block_operations threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
-	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory source_lattices cached pool stream certificate \
+	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory source_lattices cached pool ragged check_source stream certificate \
 	block_minimization transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
+CHECKED_FILES = $(foreach name,$(CHECKED),$(wildcard tests/*/test_$(name).py))
 checked: $(VENV)/.dev
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto $(CHECKED:%=tests/test_%.py)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto $(CHECKED_FILES)
 
 # Coverage sees into kernels only when they run as Python.
 coverage: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --cov=dotadd --cov-report=term-missing:skip-covered $(CHECKED:%=tests/test_%.py) tests/test_losses.py tests/test_estimator.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --cov=dotadd --cov-report=term-missing:skip-covered $(CHECKED_FILES) tests/core/test_losses.py tests/estimators/test_estimator.py
 
 # Too long for CI; SOAK="--kills 5 --jobs vectors" makes it shorter. A little of it is in the tests.
 soak: $(VENV)/.dev
@@ -65,6 +79,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.house --check
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks > docs/benchmarks.md.new

@@ -19,7 +19,6 @@ import numpy as np
 
 from benchmarks import reuters
 from dotadd import Rational
-from dotadd import block as blocks
 from dotadd.automata import (
     Automaton,
     IncrementalMinimal,
@@ -33,9 +32,10 @@ from dotadd.automata import (
     ngram,
     total,
 )
-from dotadd.batch import Strings
-from dotadd.expand import Expansion
+from dotadd.core import block as blocks
+from dotadd.data.batches import Strings
 from dotadd.features.base import Shape
+from dotadd.problem.examples import InMemory
 
 ORDERS = (4, 5, 6, 7)
 SLOW_ROWS = 40  # stories for forms whose cost grows with those before
@@ -98,7 +98,7 @@ def flat(texts: Sequence[str], n: int, repeat: int = 3) -> tuple[float, float]:
     """Milliseconds of a DOT and of an ADD with the same features under their hashes, expansion included."""
     batch = Strings.from_list([text.encode("latin-1", "replace") for text in texts])
     phi = Rational(ngram(n)).resolve(Shape.of(batch))
-    examples, w = Expansion(phi, batch), np.zeros(phi.dim, np.float32)
+    examples, w = InMemory(phi, batch), np.zeros(phi.dim, np.float32)
     out, ones = np.empty(len(batch)), np.ones(len(batch))
     times = np.full(2, np.inf)
     for _ in range(repeat + 1):  # the first one compiles

@@ -1,4 +1,4 @@
-"""Coordinate descent against the batch solver of each loss: where the thresholds of `solvers/choice.py` come from.
+"""Coordinate descent against the batch solver of each loss: where the thresholds of `solvers/table.py` come from.
 
 Nine data sets, tall and wide, for C = 0.01, 1 and 100: a9a, ijcnn1, w8a, sector (its first half of classes against the
 rest), the eights of MNIST, SMS spam as hashed n-grams, KDD 99, and random numbers, sparse and dense. Both solvers run
@@ -23,15 +23,15 @@ import numpy as np
 import dotadd
 from benchmarks import datasets, streams
 from benchmarks.solvers import LOSSES
-from dotadd.expand import Expansion
+from dotadd._util.threads import thread_count
+from dotadd.core.losses import Loss
 from dotadd.features.base import Shape
 from dotadd.features.linear import Linear
-from dotadd.losses import Loss
-from dotadd.solvers import SOLVERS, choose_solver
-from dotadd.solvers.choice import BATCH
-from dotadd.solvers.problem import Problem
+from dotadd.problem.columns import Columns
+from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Problem
 from dotadd.solvers.settings import Settings
-from dotadd.threads import thread_count
+from dotadd.solvers.table import SOLVERS, batch_solver, choose_solver
 
 COSTS = (0.01, 1.0, 100.0)
 TOLERANCE, MAX_TIME = 1e-3, 12.0
@@ -119,17 +119,17 @@ def measure(
         X, y = datasets.synthetic(300, 100, 10) if tiny else SETS[name]()
         batch = dotadd.open(X).load().batch
         phi = Linear() if tiny or name not in PHI else dotadd.parse(PHI[name])
-        examples = Expansion(phi.resolve(Shape.of(batch)), batch, threads=thread_count(None))
+        examples = InMemory(phi.resolve(Shape.of(batch)), batch, threads=thread_count(None))
         for loss in losses:
             for C in COSTS:
                 yield compare(name, examples, y, loss, C, tol, max_time)
 
 
-def compare(name: str, examples: Expansion, y: np.ndarray, loss: str, C: float, tol: float, max_time: float) -> Cell:
+def compare(name: str, examples: InMemory, y: np.ndarray, loss: str, C: float, tol: float, max_time: float) -> Cell:
     """Both solvers on one problem, and what the choice between them is and looks at."""
     kind, norm = Loss.named(loss), float(examples.squared_norms().mean())
     signs = np.where(y == np.unique(y)[-1], 1, -1).astype(np.int8)
-    easy, problem = (Problem(examples, [signs], np.full(len(y), cost), kind) for cost in (EASY / norm, C))
+    easy, problem = (Problem(examples, Columns([signs], np.full(len(y), cost)), kind) for cost in (EASY / norm, C))
 
     def run(solver: str) -> tuple[float, bool]:
         began = perf_counter()
@@ -144,7 +144,7 @@ def compare(name: str, examples: Expansion, y: np.ndarray, loss: str, C: float, 
         return seconds if converged else np.inf
 
     auto, _ = choose_solver("auto", problem)
-    return Cell(name, loss, C, len(y) / examples.dim, C * norm, time("dcd"), time(BATCH[kind]), auto)
+    return Cell(name, loss, C, len(y) / examples.dim, C * norm, time("dcd"), time(batch_solver(kind)), auto)
 
 
 def cells_of(cell: Cell, max_time: float) -> list[str]:

@@ -5,7 +5,7 @@ ones otherwise. Times are for a feature, with its expansion, in blocks of some e
 "learn" is the pass that gives slots to the features that occur. Bytes are those of w in float32 and of its index. In
 O(.), x is the number of features of an example, m that of examples, w that of weights, n the size of the space, and d
 the depth of the trie. The paper has no exact hash table, and merges sorted arrays where we search
-(`weights/sorted_array.py` says why).
+(`features/forms/base.py` says why).
 
     python -m benchmarks.forms [--tiny] [--rows N]
 """
@@ -21,12 +21,12 @@ import numpy as np
 
 from benchmarks import datasets
 from dotadd import WeightedDegree
-from dotadd import block as blocks
-from dotadd.batch import Strings
-from dotadd.block import Block
-from dotadd.expand import Expansion
+from dotadd.core import block as blocks
+from dotadd.core.block import Block
+from dotadd.data.batches import Strings
 from dotadd.features.base import MAX_WEIGHTS, FeatureMap, Shape
-from dotadd.features.indexed import Indexed
+from dotadd.features.terms import Term
+from dotadd.problem.examples import InMemory
 
 ROWS = 10_000
 DEGREES = (8, 20)
@@ -58,10 +58,10 @@ FORMS = [
 def windows(rows: int, tiny: bool) -> Strings:
     """So many windows of 141 letters."""
     if tiny or not FASTA.exists():
-        from dotadd.simulate import splice_windows
+        from dotadd.genome.simulate import splice_windows
 
         return splice_windows(rows)[0]
-    from dotadd.sources.windows import Windows
+    from dotadd.genome.windows import Windows
 
     batch = Windows(FASTA, signal="acceptor", sample=rows).load().batch
     assert isinstance(batch, Strings)
@@ -100,7 +100,7 @@ def measure(phi: FeatureMap, batch: Strings, repeat: int = 3) -> Measured | None
         blocks.add(block.start, block.end, block.indices, block.values, at, ones[: len(at)], w)
 
     def seconds(operation: Callable[[Block, np.ndarray], None], rows: np.ndarray) -> float:
-        examples = Expansion(phi, batch)
+        examples = InMemory(phi, batch)
         began = perf_counter()
         for block, at, _ in examples.blocks(rows):
             operation(block, at)
@@ -112,7 +112,7 @@ def measure(phi: FeatureMap, batch: Strings, repeat: int = 3) -> Measured | None
 
     features = int(np.max(phi.bound(batch)))
     a_feature = 1e9 / (len(rows) * features)
-    index = phi.index.nbytes if isinstance(phi, Indexed) and phi.index is not None else 0
+    index = phi.index.nbytes if isinstance(phi, Term) and phi.index is not None else 0
     learned = learn * 1e9 / (len(batch) * features) if index else 0.0
     return Measured(phi.dim, w.nbytes, index, learned, best(add) * a_feature, best(dot) * a_feature)
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.parallel import best
-from dotadd.batch import Batch, Images, SparseRows
-from dotadd.expand import Expansion
+from dotadd.data.batches import Batch, Images, SparseRows
 from dotadd.features import LBP, FeatureMap, Linear, Shape
+from dotadd.problem.examples import InMemory
 
 SIZE = (60, 40)
 IMAGES = 20_000
@@ -53,14 +53,14 @@ def precomputed(phi: FeatureMap, batch: Batch) -> SparseRows:
     """The same features as rows of indices in memory."""
     nonzeros = int(np.max(phi.bound(batch)))
     indices, first = np.empty(len(batch) * nonzeros, np.uint32), 0
-    for block, at, _ in Expansion(phi, batch).blocks():
+    for block, at, _ in InMemory(phi, batch).blocks():
         stop = first + len(at) * nonzeros
         indices[first:stop] = block.indices[: stop - first]
         first = stop
     return SparseRows(np.arange(len(batch) + 1) * nonzeros, indices, None, phi.dim)
 
 
-def operations(examples: Expansion) -> dict[str, Callable[[], object]]:
+def operations(examples: InMemory) -> dict[str, Callable[[], object]]:
     """DOT, ADD and the blocks of all examples."""
     rng = np.random.default_rng(1)
     w = rng.normal(size=examples.dim).astype(np.float32)
@@ -78,8 +78,8 @@ def measure(batch: Images, seconds: float) -> dict[str, tuple[float, float | Non
     """For each operation the seconds on demand, and precomputed where that takes any."""
     phi = LBP().resolve(Shape.of(batch))
     rows = precomputed(phi, batch)
-    mine = operations(Expansion(phi, batch))
-    theirs = operations(Expansion(Linear().resolve(Shape.of(rows)), rows))
+    mine = operations(InMemory(phi, batch))
+    theirs = operations(InMemory(Linear().resolve(Shape.of(rows)), rows))
     found: dict[str, tuple[float, float | None]] = {}
     for name in ("DOT", "ADD"):
         on_demand, kept = best([mine[name], theirs[name]], seconds)

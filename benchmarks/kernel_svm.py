@@ -24,13 +24,13 @@ import numpy as np
 
 import dotadd
 from benchmarks import datasets
-from dotadd.batch import DenseRows
+from dotadd._util.threads import thread_count
+from dotadd.data.batches import DenseRows
 from dotadd.kernel_svm.chunking import chunking
 from dotadd.kernel_svm.double_chunking import double_chunking
 from dotadd.kernel_svm.kernels import RBF
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
 from dotadd.kernel_svm.smo import smo
-from dotadd.threads import thread_count
 
 MNIST = datasets.FOLDER / "mnist" / "train-images-idx3-ubyte.gz"
 TOL = 1e-3

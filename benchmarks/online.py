@@ -28,10 +28,10 @@ import dotadd
 from benchmarks import memory, runs, streams
 from benchmarks.paper.materialized import matrix
 from benchmarks.streams import Stream
-from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.linear import Linear
-from dotadd.model import Model
+from dotadd.model.linear import Model
 from dotadd.sources.base import Chunk
 
 NONZEROS = 1 << 22  # of a chunk of features

@@ -17,11 +17,11 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks import datasets
-from dotadd.batch import Batch, DenseRows, SparseRows, Strings
-from dotadd.expand import Expansion
+from dotadd._util.threads import for_each
+from dotadd.data.batches import Batch, DenseRows, SparseRows, Strings
 from dotadd.features import FeatureMap, Linear, NGrams, Shape, WeightedDegree, WeightedSpectrum
-from dotadd.simulate import splice_windows
-from dotadd.threads import for_each
+from dotadd.genome.simulate import splice_windows
+from dotadd.problem.examples import InMemory
 
 THREADS = 2
 
@@ -56,7 +56,7 @@ def cases(tiny: bool) -> Iterator[tuple[str, FeatureMap, Batch]]:
         yield f"DNA, weighted degree 20, {bits} bits", phi, splice_windows(100_000 // size)[0]
 
 
-def operations(examples: Expansion) -> dict[str, Callable[[], object]]:
+def operations(examples: InMemory) -> dict[str, Callable[[], object]]:
     rng = np.random.default_rng(1)
     w = rng.normal(size=examples.dim).astype(np.float32)
     numbers, out = rng.normal(size=len(examples)), np.zeros(examples.dim)
@@ -100,7 +100,7 @@ def report(*, tiny: bool = False) -> str:
     for name, phi, batch in cases(tiny):
         phi = phi.resolve(Shape.of(batch))
         nonzeros = int(np.broadcast_to(phi.bound(batch), len(batch)).sum())
-        alone, together = (operations(Expansion(phi, batch, threads=threads)) for threads in (1, THREADS))
+        alone, together = (operations(InMemory(phi, batch, threads=threads)) for threads in (1, THREADS))
         for operation in alone:
             one, two = best([alone[operation], together[operation]], 0.0 if tiny else 2.0)
             cells = [

@@ -37,16 +37,16 @@ import numpy as np
 import dotadd
 from benchmarks import datasets
 from benchmarks.paper.coffin import Table, tell
-from dotadd.distributed.average import average
-from dotadd.distributed.cocoa import cocoa
-from dotadd.distributed.connection import local_workers
-from dotadd.distributed.dask_engine import DaskEngine
-from dotadd.distributed.engine import Engine
-from dotadd.distributed.fitting import agree
-from dotadd.distributed.local import LocalEngine
-from dotadd.distributed.part import Part
-from dotadd.distributed.partitions import Partitions
-from dotadd.distributed.task import Task
+from dotadd.cluster.average import average
+from dotadd.cluster.cocoa import cocoa
+from dotadd.cluster.connection import local_workers
+from dotadd.cluster.dask_engine import DaskEngine
+from dotadd.cluster.engine import Engine
+from dotadd.cluster.fitting import agree
+from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.partitions import Partitions
+from dotadd.cluster.shard import Shard
+from dotadd.cluster.task import Task
 from dotadd.features import Linear
 from dotadd.solvers.settings import Settings
 
@@ -139,7 +139,7 @@ def count(name: str, X: Any, y: np.ndarray, parts: Sequence[int]) -> list[Counte
     for K in parts:
         tell(f"{name}: {K} parts")
         shares = [np.sort(owner[k::K]) for k in range(K)]
-        engine = LocalEngine([Part(dotadd.open(X[rows], y[rows]), 1 << 40, number=k) for k, rows in enumerate(shares)])
+        engine = LocalEngine([Shard(dotadd.open(X[rows], y[rows]), 1 << 40, number=k) for k, rows in enumerate(shares)])
         task = stated(engine)
         begun = engine.traffic.rounds, engine.traffic.up, engine.traffic.work
         results = cocoa(engine, task, Settings(tol=TOL, max_passes=20_000))
@@ -176,7 +176,7 @@ def time_rounds(weights: int, rows: int, processes: Sequence[int], folder: Path)
     for K in processes:
         tell(f"{weights:,} weights: {K} processes")
         data = Partitions.of(files[:K])
-        local = LocalEngine([Part(data.source([path]), 1 << 40, number=k) for k, path in enumerate(files[:K])])
+        local = LocalEngine([Shard(data.source([path]), 1 << 40, number=k) for k, path in enumerate(files[:K])])
         slowest = middle(local, lambda local=local: local.traffic.slowest) * max(1.0, K / (os.cpu_count() or 1))
         with local_workers(K, K) as client, DaskEngine(client, data) as engine:
             found.append(Timed(weights, K, slowest, middle(engine, perf_counter)))

@@ -29,13 +29,14 @@ import scipy.sparse as sp
 
 import dotadd
 from benchmarks import datasets
-from dotadd import metrics, simulate
-from dotadd.atomic import replacing
-from dotadd.batch import Batch, DenseRows, SparseRows
-from dotadd.model import Model
+from dotadd._util.atomic import replacing
+from dotadd.data.batches import Batch, DenseRows, SparseRows
+from dotadd.genome import simulate
+from dotadd.genome.windows import Windows
+from dotadd.model import evaluation
+from dotadd.model.linear import Model
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source
 from dotadd.sources.convert import convert
-from dotadd.sources.windows import Windows
 
 PIECE = 1 << 20  # bytes of raw examples that are made and written at a time
 HELD_OUT = 0.2
@@ -79,7 +80,7 @@ class Stream:
 
 def judged(metric: str, truth: np.ndarray, scores: np.ndarray) -> float:
     """Accuracy, or area under the precision-recall curve where one class is rare; labels are -1 and 1."""
-    return metrics.accuracy(truth > 0, scores > 0) if metric == "accuracy" else metrics.auprc(truth > 0, scores)
+    return evaluation.accuracy(truth > 0, scores > 0) if metric == "accuracy" else evaluation.auprc(truth > 0, scores)
 
 
 class Kind(NamedTuple):

@@ -6,7 +6,7 @@ python examples/own_feature_map.py
 import numpy as np
 
 from dotadd import FeatureMap, LinearSVM, check_feature_map, load
-from dotadd.batch import Strings
+from dotadd.data.batches import Strings
 
 
 class Pairs(FeatureMap):

@@ -6,8 +6,8 @@ python examples/splice_sites.py [rows]
 import sys
 
 from dotadd import LinearSVM, WeightedDegree, WeightedSpectrum
-from dotadd.metrics import auprc, auroc
-from dotadd.simulate import splice_windows
+from dotadd.genome.simulate import splice_windows
+from dotadd.model.evaluation import auprc, auroc
 
 rows = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 train, y_train = splice_windows(rows, seed=1)

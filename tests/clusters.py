@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 from problems import noisy
 
-from dotadd.distributed.dask_engine import DaskEngine
+from dotadd.cluster.dask_engine import DaskEngine
 
 
 def write_parts(folder, X, y, rows, name="part-{}.svm"):

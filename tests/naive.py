@@ -87,3 +87,23 @@ def sgd(X, y, cost, loss_step, eta_0, order, average_after, rate, intercept):
             count += 1
             mean_w, mean_b = mean_w + (w - mean_w) / count, mean_b + (b - mean_b) / count
     return (w, b), (mean_w, mean_b)
+
+
+def dual_terms(loss, alpha, cost):
+    if loss == "hinge":
+        return alpha
+    used = cost > 0
+    a, c = alpha[used], cost[used]
+    if loss == "squared_hinge":
+        return a - a**2 / (4.0 * c)
+    share = np.clip(a / c, 1e-300, 1.0 - 1e-16)
+    return -c * (share * np.log(share) + (1.0 - share) * np.log1p(-share))
+
+
+def by_definition(X, y, cost, loss, intercept, w, b, alpha):
+    """Primal and dual objective."""
+    w_alpha, balance = (alpha * y) @ X, alpha @ y
+    if intercept == "free":
+        assert abs(balance) <= 1e-9
+    penalty = 0.5 * w_alpha @ w_alpha + (0.5 * balance**2 if intercept == "regularized" else 0.0)
+    return primal(X, y, cost, loss, w, b, intercept), dual_terms(loss, alpha, cost).sum() - penalty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, SparseRows, Strings
+from dotadd.data.batches import Batch, DenseRows, SparseRows, Strings
 
 
 def rows_of(batch: Batch) -> list:

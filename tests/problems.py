@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from dotadd.batch import DenseRows, SparseRows
-from dotadd.expand import Expansion
+from dotadd.core.losses import Loss
+from dotadd.data.batches import DenseRows, SparseRows, Strings
 from dotadd.features.base import Shape
 from dotadd.features.linear import Linear
-from dotadd.losses import Loss
-from dotadd.solvers.flow import Flow, Piece
-from dotadd.solvers.problem import Intercept, Problem
+from dotadd.problem.columns import Columns, PassingColumns
+from dotadd.problem.examples import InMemory
+from dotadd.problem.on_disk import OnDisk
+from dotadd.problem.problem import Intercept, Problem
+from dotadd.solvers.certify import Judge, certify, judges_of
 
 LOSSES = ["hinge", "squared_hinge", "logistic"]
 INTERCEPTS = ["none", "regularized", "free"]
@@ -33,36 +35,84 @@ def sparse(X, dtype=np.float32):
 
 def problem(X, ys, *, cost=1.0, loss="hinge", intercept="regularized", dtype=np.float64, dense=False):
     batch = DenseRows(X.astype(dtype)) if dense else sparse(X, dtype)
-    examples = Expansion(Linear().resolve(Shape.of(batch)), batch, dtype=dtype)
+    examples = InMemory(Linear().resolve(Shape.of(batch)), batch, dtype=dtype)
     signs = [np.asarray(y, np.int8) for y in np.atleast_2d(ys)]
     costs = np.broadcast_to(np.asarray(cost, np.float64), len(X)).copy()
-    return Problem(examples, signs, costs, Loss.named(loss), Intercept(intercept))
+    return Problem(examples, Columns(signs, costs), Loss.named(loss), Intercept(intercept))
 
 
 def flow_of(
     batch, phi, signs, cost=1.0, memory=None, *, dtype=np.float64, threads=1, loss="hinge", intercept="regularized"
 ):
-    """The same examples as a flow; the memory is a tenth of theirs by default."""
+    """The same examples as if they were on disk; the memory is a tenth of theirs by default."""
     signs = [np.asarray(y, np.int8) for y in np.atleast_2d(signs)]
     cost = np.broadcast_to(np.asarray(cost, np.float64), len(batch)).copy()
-    ends = np.cumsum(batch.row_bytes())
+    columns, ends = Columns(signs, cost), np.cumsum(batch.row_bytes())
 
     def read(nbytes):
         first = 0
         while first < len(batch):
             before = ends[first - 1] if first else 0
             stop = max(first + 1, int(np.searchsorted(ends, before + nbytes, side="right")))
-            yield Piece(batch.slice(first, stop), first, [sign[first:stop] for sign in signs], cost[first:stop])
+            yield batch.slice(first, stop), columns.take(slice(first, stop))
             first = stop
 
-    return Flow(
-        phi=phi.resolve(Shape.of(batch)),
-        read=read,
-        rows=len(batch),
-        problems=len(signs),
-        memory=int(ends[-1]) // 10 if memory is None else memory,
-        loss=Loss.named(loss),
-        intercept=Intercept(intercept),
-        dtype=dtype,
-        threads=threads,
-    )
+    memory = int(ends[-1]) // 10 if memory is None else memory
+    examples = OnDisk(phi.resolve(Shape.of(batch)), read, len(batch), memory, dtype=dtype, threads=threads)
+    return Problem(examples, PassingColumns(len(signs)), Loss.named(loss), Intercept(intercept))
+
+
+def streamed_of(phi, chunks, rows, **options):
+    """Examples on disk without labels, of which chunks() brings the batches; pieces are as it cuts them."""
+
+    def read(nbytes):
+        for batch in chunks():
+            yield batch, Columns([], np.zeros(len(batch)))
+
+    return OnDisk(phi, read, rows, 1 << 20, **options)
+
+
+def certified(problem, ws, bs, alphas, check=lambda: None, *, which=None, **options):
+    """The certificates of these answers."""
+    ks = range(len(ws)) if which is None else which
+    return certify(problem, judges_of(problem, ks, ws, bs, alphas), check, **options)
+
+
+def squared_distances(examples, coefficients, ws):
+    """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, as a proof finds it."""
+    ones = np.ones(len(examples))
+    problem = Problem(examples, Columns([ones for _ in ws], ones))
+    judges = [Judge(problem, k, w, some, 0.0) for k, (w, some) in enumerate(zip(ws, coefficients, strict=True))]
+    for judge in judges:
+        judge.conclude()
+    certify(problem, judges)
+    return [judge.distance for judge in judges]
+
+
+def words(n=600):
+    rng = np.random.default_rng(2)
+    return Strings.from_list([bytes(rng.integers(97, 105, k % 40, dtype=np.uint8)) for k in range(n)])
+
+
+def dna(n=900, width=25):
+    letters = np.random.default_rng(3).integers(0, 4, n * width)
+    return Strings(np.frombuffer(b"ACGT", np.uint8)[letters], width=width)
+
+
+def arrow(path, rows, width, *, seed=0, batch=2000):
+    """Dense rows of two overlapping classes, written without ever being in memory together."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=width).astype(np.float32)
+    fields = [("x", pa.list_(pa.float32(), width)), ("label", pa.int64())]
+    schema = pa.schema(fields, metadata={"dotadd": "", "column": "x"})
+    with pa.ipc.new_file(path, schema) as writer:
+        for first in range(0, rows, batch):
+            n = min(batch, rows - first)
+            X = rng.normal(size=(n, width)).astype(np.float32)
+            y = np.where(X @ direction + 3.0 * rng.normal(size=n) > 0, 1, -1)
+            x = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), width)
+            writer.write_batch(pa.record_batch([x, pa.array(y)], schema=schema))
+    return str(path)

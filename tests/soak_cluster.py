@@ -24,8 +24,8 @@ import numpy as np
 from clusters import data, even, pids, write_parts
 
 from dotadd import LinearSVM
-from dotadd.distributed import dask_engine
-from dotadd.distributed.connection import local_workers
+from dotadd.cluster import dask_engine
+from dotadd.cluster.connection import local_workers
 from dotadd.errors import NotConvergedWarning
 
 WORKERS = 3

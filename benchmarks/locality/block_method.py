@@ -20,14 +20,15 @@ import numpy as np
 from benchmarks.locality.measuring import Setting, some_rows, table, weighted_degree
 from benchmarks.locality.visits import as_arrays
 from dotadd._jit import kernel
-from dotadd.batch import Strings
-from dotadd.block import Block, row_add, row_dot, squared_length
-from dotadd.expand import Expansion
+from dotadd.core.block import Block, row_add, row_dot, squared_length
+from dotadd.core.losses import HINGE, dual_step
+from dotadd.data.batches import Strings
 from dotadd.features.base import FeatureMap
 from dotadd.features.filling import Filling
-from dotadd.losses import HINGE, dual_step
+from dotadd.problem.columns import Columns
+from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.problem import Intercept, Problem
 from dotadd.solvers.settings import Settings
 
 PLAIN = "plain: every window visited"
@@ -108,8 +109,8 @@ def trained(bits: int, given: Setting) -> State:
     windows, signs = given.windows.take(rows), given.signs[rows]
     phi = weighted_degree(bits, windows)
     known = some_rows(given.trained, windows)
-    examples = Expansion(phi, windows.take(known))
-    problem = Problem(examples, [signs[known]], np.ones(len(known)), intercept=Intercept.NONE)
+    examples = InMemory(phi, windows.take(known))
+    problem = Problem(examples, Columns([signs[known]], np.ones(len(known))), intercept=Intercept.NONE)
     result = dcd(problem, Settings(tol=0.1))[0]
     alpha = np.zeros(len(rows))
     alpha[known] = result.alpha

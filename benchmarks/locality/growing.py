@@ -12,17 +12,18 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.locality.measuring import Setting, some_rows, table, weighted_degree
-from dotadd.expand import Expansion, Picked
+from dotadd._util.threads import thread_count
+from dotadd.problem.columns import Columns
+from dotadd.problem.examples import InMemory, Picked
+from dotadd.problem.problem import Problem
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.problem import Problem
 from dotadd.solvers.settings import Settings
-from dotadd.threads import thread_count
 
 TOL = 0.01
 
 
-class Counted(Expansion):
-    """An Expansion that counts how many rows are visited."""
+class Counted(InMemory):
+    """An InMemory that counts how many rows are visited."""
 
     visits = 0
 
@@ -33,7 +34,7 @@ class Counted(Expansion):
 
 
 class Unaware(Counted):
-    """An Expansion that does not tell how cheap DOT of many rows is."""
+    """An InMemory that does not tell how cheap DOT of many rows is."""
 
     bulk = False
 
@@ -49,10 +50,10 @@ def report(given: Setting) -> str:
         phi = weighted_degree(bits, windows)
         for name, kind in [("all windows, shrinking", Unaware), ("**a growing sample, movers alone**", Counted)]:
             few = windows.slice(0, min(64, len(windows)))
-            dcd(Problem(kind(phi, few), [signs[: len(few)]], np.ones(len(few))), Settings(tol=TOL))  # compiles
+            dcd(Problem(kind(phi, few), Columns([signs[: len(few)]], np.ones(len(few)))), Settings(tol=TOL))  # compiles
             examples = kind(phi, windows, threads=thread_count(None))
             began = perf_counter()
-            result = dcd(Problem(examples, [signs], np.ones(len(examples))), Settings(tol=TOL))[0]
+            result = dcd(Problem(examples, Columns([signs], np.ones(len(examples)))), Settings(tol=TOL))[0]
             parts = result.seconds
             seconds = [perf_counter() - began, parts["expand"] + parts["descend"], parts["certify"]]
             cells = [f"{examples.visits:,}", str(result.passes), f"{result.gap:.4f}"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from benchmarks import datasets
 from dotadd import WeightedDegree
-from dotadd.batch import Strings
+from dotadd.data.batches import Strings
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.features.kmers import Layout
-from dotadd.solvers.problem import CACHE_LINE
+from dotadd.features.kmers import KmerLayout
+from dotadd.problem.examples import CACHE_LINE
 
 DEGREE = 20
 FOLDER = datasets.FOLDER / "human_chr19"
@@ -45,11 +45,11 @@ def setting(tiny: bool, rows: int | None, repeat: int | None) -> Setting:
     """Real windows, unless the experiment is tiny or there are none."""
     rows = rows or (400 if tiny else 400_000)
     if tiny or not FOLDER.exists():
-        from dotadd.simulate import splice_windows
+        from dotadd.genome.simulate import splice_windows
 
         windows, y = splice_windows(rows, positives=0.05)
     else:
-        from dotadd.sources.windows import Windows
+        from dotadd.genome.windows import Windows
 
         source = Windows(FOLDER / "chr19.fa.xz", FOLDER / "chr19.gff3.xz", signal="acceptor", sample=rows)
         chunk = source.load()
@@ -63,18 +63,18 @@ def setting(tiny: bool, rows: int | None, repeat: int | None) -> Setting:
 
 
 class Laid(WeightedDegree):
-    """Weighted degree features whose tables lie otherwise: other fields of the Layout than the map would choose."""
+    """Weighted degree features whose tables lie otherwise: other fields of the KmerLayout than the map would choose."""
 
     def __init__(self, phi: WeightedDegree, **changed: int) -> None:
         self.__dict__.update(phi.__dict__)
         self.changed = changed
 
-    def layout(self) -> Layout:
+    def layout(self) -> KmerLayout:
         return super().layout()._replace(**self.changed)
 
 
 def weighted_degree(bits: int, batch: Strings, **changed: int) -> FeatureMap:
-    """The map of the experiments; `changed` are fields of its Layout."""
+    """The map of the experiments; `changed` are fields of its KmerLayout."""
     phi = WeightedDegree(DEGREE).hashed(bits).resolve(Shape.of(batch))
     assert isinstance(phi, WeightedDegree)
     return Laid(phi, **changed) if changed else phi

@@ -13,12 +13,12 @@ import numpy as np
 
 from benchmarks.locality.measuring import Setting, in_turn, some_rows, table, weighted_degree, weights
 from dotadd import WeightedSpectrum
-from dotadd import block as blocks
-from dotadd.batch import Strings
-from dotadd.expand import Expansion
+from dotadd._util.threads import thread_count
+from dotadd.core import block as blocks
+from dotadd.data.batches import Strings
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.filling import Filling
-from dotadd.threads import thread_count
+from dotadd.problem.examples import InMemory
 
 
 def report(given: Setting) -> str:
@@ -67,7 +67,7 @@ def _cells(phi: FeatureMap, given: Setting, cores: int) -> list[str]:
     batch, w = given.windows, weights(phi.dim)
     rows = some_rows(given.many[-1], batch)
     fewer = rows[: given.many[-2]]  # enough of them: each block is like the other
-    everywhere = Expansion(phi, batch, threads=cores)
+    everywhere = InMemory(phi, batch, threads=cores)
     np.testing.assert_allclose(
         by_position(phi, batch, fewer, w, given.many[0]), example_by_example(phi, batch, fewer, w), rtol=1e-4
     )

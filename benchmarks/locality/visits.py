@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.locality.measuring import Setting, in_turn, some_rows, table, weighted_degree, weights
 from dotadd._jit import inner, kernel, prefetch
-from dotadd.block import Block, row_add, row_dot
+from dotadd.core.block import Block, row_add, row_dot
 from dotadd.features.base import FeatureMap
 from dotadd.features.filling import Filling, Picked
 
@@ -74,7 +74,7 @@ def memory(given: Setting) -> str:
 
 
 def expansion(given: Setting) -> str:
-    """Expansion and visits together, by the clock on the wall: shared by DOT and ADD or not, in turn or ahead.
+    """InMemory and visits together, by the clock on the wall: shared by DOT and ADD or not, in turn or ahead.
 
     Where ADD has an expansion of its own, it is made beside the first one, and not between DOT and ADD.
     """

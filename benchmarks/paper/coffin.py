@@ -19,10 +19,11 @@ import numpy as np
 
 import dotadd
 from benchmarks import datasets
-from dotadd import metrics, simulate
-from dotadd.atomic import replacing
+from dotadd._util.atomic import replacing
+from dotadd.genome import simulate
+from dotadd.genome.windows import Windows
+from dotadd.model import evaluation
 from dotadd.sources.convert import convert
-from dotadd.sources.windows import Windows
 
 ROOT = Path(__file__).parents[2]
 FOLDER = datasets.FOLDER / "human_chr19"
@@ -146,7 +147,7 @@ def auprc(model: Path, test: Path) -> float:
     """Area under the precision-recall curve on the windows of a file."""
     found = [(chunk.y, scores) for chunk, scores in dotadd.load(model).decision_chunks(dotadd.open(test))]
     truth, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return metrics.auprc(truth > 0, scores)
+    return evaluation.auprc(truth > 0, scores)
 
 
 class Table:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.paper import coffin
 from benchmarks.paper.coffin import Data, Features, Table, Trained, tell
-from dotadd.atomic import replacing
+from dotadd._util.atomic import replacing
 
 SIZE, TINY_SIZE = 100_000, 400
 BITS, TINY_BITS = tuple(range(2, 20, 2)), (2, 6)  # at 20 bits w would have 12 GB

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks import datasets
 from benchmarks.paper.coffin import Data, Features, Table, tell
 from dotadd import LinearSVM
-from dotadd.atomic import replacing
+from dotadd._util.atomic import replacing
 from dotadd.solvers.result import Progress, Result
 
 STYLES = {"ocas": "C0-", "bmrm": "C3-", "svmperf": "C2--"}

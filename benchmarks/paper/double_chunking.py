@@ -34,7 +34,7 @@ from benchmarks import kernel_svm
 from benchmarks.kernel_svm import Answer, Task
 from benchmarks.limited import Limited, asked
 from benchmarks.paper.coffin import Table, tell, with_section
-from dotadd.batch import DenseRows
+from dotadd.data.batches import DenseRows
 from dotadd.kernel_svm.double_chunking import double_chunking
 from dotadd.kernel_svm.kernels import RBF
 from dotadd.kernel_svm.smo import smo

@@ -43,16 +43,17 @@ import numpy as np
 from benchmarks import datasets
 from benchmarks.limited import Limited, asked
 from benchmarks.paper.coffin import Table, tell, with_section
-from dotadd import metrics, simulate
-from dotadd.batch import Strings
+from dotadd._util.threads import thread_count
+from dotadd.data.batches import Strings
 from dotadd.features.expression import parse
+from dotadd.genome import simulate
+from dotadd.genome.windows import Windows
 from dotadd.kernel_svm.chunking import chunking
 from dotadd.kernel_svm.double_chunking import double_chunking
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel
 from dotadd.kernel_svm.problem import KernelProblem, KernelSettings
-from dotadd.sources.windows import Windows
-from dotadd.threads import thread_count
+from dotadd.model import evaluation
 
 SIZES = (1000, 5000, 10_000, 20_000, 30_000)
 HELD_OUT = 3000
@@ -175,7 +176,7 @@ def _solve(case: Case, program: str) -> Found:
     signed = alpha[support] * y[support]
     dual = float(alpha.sum() - 0.5 * signed @ gram.times(support, signed, support))
     outputs = kernel.gram(strings.take(support), test).times(np.arange(len(support)), signed)
-    return Found(seconds, dual, len(support), metrics.auroc(truth > 0, outputs))
+    return Found(seconds, dual, len(support), evaluation.auroc(truth > 0, outputs))
 
 
 def _chunked(gram: Gram, y: np.ndarray, C: float, threads: int, *, linadd: bool | None) -> np.ndarray:

@@ -22,10 +22,10 @@ import scipy.sparse as sp
 import dotadd
 from benchmarks import memory, solvers
 from benchmarks.paper.coffin import ROOT, TOLERANCE
-from dotadd.batch import Batch
-from dotadd.checks import materialize
+from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap
-from dotadd.model import Model
+from dotadd.features.checks import materialize
+from dotadd.model.linear import Model
 
 EPSILONS = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001]  # 0.1 is LIBLINEAR's own choice
 BYTES = 12 + 16  # of a non-zero: index and value in CSR, and again, aligned, in LIBLINEAR

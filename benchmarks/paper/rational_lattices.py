@@ -28,8 +28,8 @@ from benchmarks.paper.coffin import Table, tell
 from dotadd import LinearSVM
 from dotadd.automata import Automaton
 from dotadd.automata.symbols import HashedSymbols
+from dotadd.data.lattices import Lattices
 from dotadd.errors import NotConvergedWarning
-from dotadd.lattices import Lattices
 
 FOLDER = datasets.FOLDER / "lattices"
 KERNELS = ("ngram(1)", "ngram(1) + ngram(2)", "ngram(1) + ngram(2) + ngram(3)", "ngram(1) + gappy_ngram(2, 0.5)")

@@ -25,8 +25,8 @@ from benchmarks.paper.coffin import Table, tell
 from dotadd import LinearSVM
 from dotadd.automata import Automaton, Builder, NumberedMinimal, WeightTrie, feature_automaton, minimize, parse
 from dotadd.automata.builders import GappyNGram
-from dotadd.batch import Strings
-from dotadd.features.gappy_strings import gappy_counts
+from dotadd.data.batches import Strings
+from dotadd.features.string_counts import gappy_counts
 
 ORDERS = (4, 5, 6, 7)
 COLUMNS = ["stories", "kernel", "support vectors", "trie", "minimal", "trie / minimal", "minimal, weights beside"]

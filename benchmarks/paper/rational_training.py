@@ -29,7 +29,7 @@ import dotadd
 from benchmarks import memory, reuters, runs
 from benchmarks.paper.coffin import Table, tell
 from dotadd import KernelSVM, LinearSVM
-from dotadd.expand import Expansion
+from dotadd.problem.examples import InMemory
 
 WARM = 20  # stories that everything is compiled with
 TOLERANCE = 1e-3
@@ -126,7 +126,7 @@ def algorithm_2(job: Job, data: reuters.Stories) -> Outcome:
 def _non_zeros(svm: LinearSVM, texts: list[str]) -> float:
     """Distinct features of a story, on average over some of them."""
     batch = dotadd.open(texts[:: max(1, len(texts) // 200)]).load().batch
-    examples = Expansion(svm.model_.phi, batch, dtype=np.float32)
+    examples = InMemory(svm.model_.phi, batch, dtype=np.float32)
     counts = [
         len(np.unique(block.indices[block.start[row] : block.end[row]]))
         for block, at, _ in examples.blocks(np.arange(len(batch), dtype=np.int32))

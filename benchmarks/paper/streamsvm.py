@@ -27,7 +27,7 @@ from benchmarks import runs, streams
 from benchmarks.paper.coffin import Table, tell
 from benchmarks.runs import SHORT, STREAMING, Outcome
 from benchmarks.streaming import work_folder
-from dotadd.atomic import replacing
+from dotadd._util.atomic import replacing
 from dotadd.report import curves, drawing
 
 if TYPE_CHECKING:

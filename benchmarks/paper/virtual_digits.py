@@ -25,8 +25,8 @@ import dotadd
 from benchmarks import datasets, memory, runs
 from benchmarks.paper.coffin import Table, tell
 from dotadd import LinearSVM
-from dotadd.batch import Images
-from dotadd.virtual import Virtual
+from dotadd.data.batches import Images
+from dotadd.sources.virtual import Virtual
 
 FOLDER = datasets.FOLDER / "mnist"
 FEATURES = ("LBP()", "0.00390625 * Linear()")

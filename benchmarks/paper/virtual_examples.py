@@ -17,9 +17,9 @@ import numpy as np
 
 from benchmarks.paper import virtual_digits, virtual_faces, virtual_speed
 from benchmarks.paper.coffin import with_section
-from dotadd.batch import Images
-from dotadd.report.images import draw_images
-from dotadd.transforms import parse
+from dotadd.data.batches import Images
+from dotadd.data.transforms import parse
+from dotadd.report.drawing import draw_images
 
 SHOWN = 12  # virtual examples in the picture
 COMMAND = "python -m benchmarks.paper.virtual_examples --write docs/results.md --draw docs"

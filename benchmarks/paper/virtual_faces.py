@@ -33,17 +33,18 @@ import dotadd
 from benchmarks import datasets, memory, runs
 from benchmarks.images import precomputed
 from benchmarks.paper.coffin import Table, tell
-from dotadd import LinearSVM, metrics
-from dotadd.atomic import replacing
-from dotadd.batch import Images
-from dotadd.expand import Expansion
+from dotadd import LinearSVM
+from dotadd._util.atomic import replacing
+from dotadd.data.batches import Images
+from dotadd.data.transforms import parse
 from dotadd.features import LBP, Linear, Shape
 from dotadd.features import parse as parse_features
 from dotadd.features.on_demand import OnDemand
+from dotadd.model import evaluation
+from dotadd.problem.examples import InMemory
 from dotadd.report import drawing
 from dotadd.sources.base import Source
-from dotadd.transforms import parse
-from dotadd.virtual import Virtual
+from dotadd.sources.virtual import Virtual
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -155,12 +156,12 @@ def work(run: Run) -> Outcome:
         svm.fit(batch, data.y)
     seconds, peak = perf_counter() - began, memory.peak()
     w, b = svm.coef_[0], svm.intercept_[0]
-    as_they_are, distorted = (Expansion(phi, some).dot([w])[0] + b for some in (faces.test, faces.distorted))
+    as_they_are, distorted = (InMemory(phi, some).dot([w])[0] + b for some in (faces.test, faces.distorted))
     woman = faces.test_female > 0
     return Outcome(
-        len(batch), metrics.auroc(woman, distorted), metrics.auroc(woman, as_they_are),
-        metrics.accuracy(woman, distorted > 0), seconds, svm.result_.passes, float(svm.result_.gap), data.batch.nbytes,
-        4 * nonzeros * len(batch), peak,
+        len(batch), evaluation.auroc(woman, distorted), evaluation.auroc(woman, as_they_are),
+        evaluation.accuracy(woman, distorted > 0), seconds, svm.result_.passes, float(svm.result_.gap),
+        data.batch.nbytes, 4 * nonzeros * len(batch), peak,
     )  # fmt: skip
 
 
@@ -174,7 +175,7 @@ def tuned(tiny: bool) -> tuple[float, float]:
     for C in COSTS:
         svm = LinearSVM(LBP(), C=C, tol=TOLERANCE, random_state=0).fit(faces.part(train))
         scores = svm.decision_function(faces.images.take(held_out))
-        found.append(metrics.auroc(faces.female[held_out] > 0, scores))
+        found.append(evaluation.auroc(faces.female[held_out] > 0, scores))
         tell(f"C = {C:g}: auROC {found[-1]:.4f} on held-out training faces")
     near = next(C for C, area in zip(COSTS, found, strict=True) if area >= max(found) - NEAR)
     return COSTS[int(np.argmax(found))], near

@@ -18,11 +18,11 @@ import dotadd
 from benchmarks import images
 from benchmarks.paper import virtual_faces
 from benchmarks.paper.coffin import Table, tell
-from dotadd.batch import Images
-from dotadd.expand import Expansion
+from dotadd.data.batches import Images
 from dotadd.features import LBP, Linear, Shape
 from dotadd.features.on_demand import OnDemand
-from dotadd.virtual import Virtual
+from dotadd.problem.examples import InMemory
+from dotadd.sources.virtual import Virtual
 
 ORIGINALS = {"24 x 24": 160, "60 x 40": 40}  # 60,000 and 15,000 examples, 144 and 170 MB of indices
 PAPER = {"DOT": 1.85, "ADD": 1.28}
@@ -49,8 +49,8 @@ def measure(tiny: bool = False, seconds: float = 12.0) -> Iterator[Found]:
         virtual = Virtual(dotadd.open(Images(batch.values)), transforms).load().batch
         phi = LBP().resolve(Shape.of(batch))
         rows = images.precomputed(OnDemand(phi), virtual)
-        mine = images.operations(Expansion(OnDemand(phi), virtual))
-        theirs = images.operations(Expansion(Linear().resolve(Shape.of(rows)), rows))
+        mine = images.operations(InMemory(OnDemand(phi), virtual))
+        theirs = images.operations(InMemory(Linear().resolve(Shape.of(rows)), rows))
         for name in PAPER:
             fastest = _best([mine[name], theirs[name]], 0.0 if tiny else seconds)
             on_demand, kept = (1e9 * one / (len(virtual) * phi.pixels) for one in fastest)

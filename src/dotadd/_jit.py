@@ -260,9 +260,13 @@ if not JIT_DISABLED:
     event.register("numba:compile", _CompileNotice())
 
 
+KERNELS: list[Any] = []  # all that Python calls, so that a test can count what they were compiled for
+
+
 def kernel(function: Function) -> Function:
     """A compiled function that Python calls: plain arrays and scalars in, GIL released, machine code kept on disk."""
     dispatcher = numba.njit(**OPTIONS)(function)
+    KERNELS.append(dispatcher)
     if STORE is not None:
         dispatcher._cache = _KernelCache(function, STORE)  # where cache=True puts one of Numba's own
     return dispatcher
@@ -302,7 +306,7 @@ def _make_prefetch() -> Any:
     from numba.core import types
     from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic  # type: ignore[misc]  # Numba's decorators have no types
     def prefetch(typing_context: Any, array: Any, k: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -1,8 +1,34 @@
-"""What can be wrong with what a user gives us. Each error is one line that says where and what to do."""
+"""What can be wrong with what a user gives us. Each error is one line that says where and what to do.
+
+Whatever users bring (labels, names of files and columns, messages of other libraries) is made `printable` on its way
+to a terminal or into an error.
+"""
 
 from __future__ import annotations
 
-from dotadd.printable import one_line, printable
+import re
+
+# What moves the cursor or gives orders to a terminal, ends a line, turns the direction of writing, has no width, or is
+# half a character. Spaces, joiners and letters that this Python has not heard of are left: people write with them.
+_UNSAFE = re.compile(
+    "[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\uffff]"
+)
+_LINE_BREAK = re.compile(r"\s*\n\s*")
+
+
+def printable(text: object) -> str:
+    r"""The text with an escape such as \n, \x1b or \u202e for each character that a terminal would not just show."""
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+
+
+def one_line(message: object) -> str:
+    """A message of one line or several as one printable line."""
+    return printable(_LINE_BREAK.sub(" ", str(message).strip()))
+
+
+def as_written(label: object) -> str:
+    """A label as it stood in the file: 1 and not 1.0."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 class DotaddError(ValueError):
@@ -57,3 +83,17 @@ class IndefiniteKernelWarning(UserWarning):
 
 class StreamingWarning(UserWarning):
     """Data is larger than the memory for it: the message says what is read instead, and what is written beside it."""
+
+
+# Packages that only some work needs, and the extra that brings them.
+EXTRAS = {"matplotlib": "plots", "PIL.Image": "images", "distributed": "dask", "pybigtools": "genomics"}
+NAMES = {"PIL.Image": "pillow", "distributed": "Dask"}
+
+
+def require_extra(module: str, what: str, instead: str = "") -> None:
+    """Raise a line with the command that installs this module, unless it is there. Called before the work begins."""
+    try:
+        __import__(module)
+    except ImportError as error:
+        name = NAMES.get(module, module)
+        raise DotaddError(f"{what} {name}: pip install 'dotadd[{EXTRAS[module]}]'{instead}") from error

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 import dotadd
 from dotadd import automata
-from dotadd.batch import SparseRows, Strings
-from dotadd.sources.annotation import Annotation
+from dotadd.data.batches import SparseRows, Strings
+from dotadd.genome.annotation import Annotation
+from dotadd.genome.sequences import Genome
 from dotadd.sources.convert import convert
-from dotadd.sources.genome import Genome
 
 Read = Callable[[str, random.Random], None]
 

@@ -12,24 +12,26 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # on Windows
 
+SHARED = fcntl is not None  # whether a file can be locked by several readers
 PAUSE = 0.05  # seconds between two looks at a lock that somebody else holds
 HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
 
-def try_lock(descriptor: int) -> bool:
-    """Lock an open file; returns False if it is locked through another descriptor, by this process or any other.
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file, alone or with others that share it; returns False if it is locked otherwise through another
+    descriptor, by this process or any other.
 
     Raises OSError where the system or the disk knows no locks.
     """
     try:
         if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         else:
             import msvcrt
 
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # Windows alone
     except OSError as error:
         if error.errno in HELD:
             return False

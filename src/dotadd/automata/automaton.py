@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -70,11 +70,11 @@ class Automaton:
         self._keep(tuple(arrays.values()), int(self.start), self.symbols)
 
     def _keep(self, arrays: tuple[np.ndarray, ...], start: int, symbols: SymbolTable | None) -> None:
-        values: dict[str, Any] = {"start": start, "symbols": symbols}
+        values: dict[str, object] = {"start": start, "symbols": symbols}
         values["arrays"] = tuple(plain(array) for array in arrays)  # what kernels are given
         for name, array in zip(("offsets", "ilabels", "olabels", "targets", "weights", "finals"), arrays, strict=True):
-            values[name] = array.view()
-            values[name].flags.writeable = False
+            values[name] = shown = array.view()
+            shown.flags.writeable = False
         self.__dict__.update(values)  # the class is frozen for everybody else
 
     if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Automaton:
         automaton._keep(arrays, start, symbols)
         return automaton
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _again, (type(self), self.arrays, self.start, self.symbols)
 
     @classmethod
@@ -186,7 +186,7 @@ class Automaton:
 
     @property
     def is_acyclic(self) -> bool:
-        from dotadd.automata.order import depth_first
+        from dotadd.automata.connection import depth_first
 
         return depth_first(self)[1] < 0
 
@@ -220,8 +220,7 @@ class Automaton:
 
     def paths(self, limit: int = 1000) -> list[Path]:
         """All accepting paths of an acyclic automaton, in the order of its arcs. An error if there are more."""
-        from dotadd.automata.connection import connect
-        from dotadd.automata.order import check_acyclic
+        from dotadd.automata.connection import check_acyclic, connect
 
         check_acyclic(self)
         paths: list[Path] = []
@@ -243,17 +242,17 @@ class Automaton:
                 waiting.append((int(self.targets[arc]), Path(read, written, float(weight * self.weights[arc]))))
 
     def __add__(self, other: Automaton) -> Automaton:
-        from dotadd.automata.addition import add
+        from dotadd.automata.algebra import add
 
         return add([self, other]) if isinstance(other, Automaton) else NotImplemented
 
     def __mul__(self, other: Automaton | float) -> Automaton:
-        from dotadd.automata.concatenation import concatenate
+        from dotadd.automata.algebra import concatenate
 
         return concatenate(self, other) if isinstance(other, Automaton) else self.__rmul__(other)
 
     def __rmul__(self, number: float) -> Automaton:
-        from dotadd.automata.addition import scale
+        from dotadd.automata.algebra import scale
 
         return scale(self, number) if isinstance(number, int | float | np.number) else NotImplemented
 
@@ -296,7 +295,7 @@ def _five(arc: Sequence[float]) -> tuple[float, ...]:
     raise AutomatonError(f"an arc is (source, target, input, output, weight) or shorter, and not {arc!r}")
 
 
-def _typed(what: str, array: Any, dtype: type[np.generic]) -> np.ndarray:
+def _typed(what: str, array: object, dtype: type[np.generic]) -> np.ndarray:
     array = np.asarray(array)
     if array.ndim != 1 or (len(array) and array.dtype.kind not in ("iuf" if dtype is np.float64 else "iu")):
         raise AutomatonError(f"{what} have to be a flat array of numbers, and not {array.dtype} of shape {array.shape}")

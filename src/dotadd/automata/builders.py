@@ -3,21 +3,24 @@
 With T, phi(x) has a feature for each string z, of value T(x, z), and the kernel is K(x, y) = sum_z T(x, z) T(y, z). A
 builder says which T, and makes it when the number of symbols is known: `ngram(4).transducer(64)`. Builders add
 (`ngram(3) + ngram(4)`) and scale (`0.5 * ngram(3)`) as transducers do, and for each, `parse(repr(builder)) == builder`.
+That text, as in `ngram(3) + 0.5 * gappy_ngram(4, 0.8)`, is read and never run.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dotadd.automata.addition import add, scale
+from dotadd._util.expression import Reader, call_repr, is_number, quoted
+from dotadd.automata.algebra import add, scale
 from dotadd.automata.automaton import EPSILON, Automaton
 from dotadd.errors import AutomatonError
-from dotadd.expression import call_repr, quoted
 
 MAX_LENGTH = 1000
 MAX_ARCS = 2**27
@@ -31,17 +34,17 @@ class Builder:
         raise NotImplementedError
 
     def __add__(self, other: Builder) -> Builder:
-        return Sum(_terms(self) + _terms(other)) if isinstance(other, Builder) else NotImplemented
+        return TransducerSum(_terms(self) + _terms(other)) if isinstance(other, Builder) else NotImplemented
 
     def __mul__(self, number: float) -> Builder:
         if isinstance(number, bool) or not isinstance(number, int | float | np.number):
             return NotImplemented
         if not abs(number) <= sys.float_info.max:
             raise AutomatonError(f"a transducer is multiplied with a finite number, and not with {quoted(number)}")
-        inner, factor = (self.of, self.factor * number) if isinstance(self, Scaled) else (self, float(number))
+        inner, factor = (self.of, self.factor * number) if isinstance(self, ScaledTransducer) else (self, float(number))
         if not math.isfinite(factor):
             raise AutomatonError(f"a transducer is multiplied with a finite number, and not with {factor!r}")
-        return inner if factor == 1.0 else Scaled(float(factor), inner)
+        return inner if factor == 1.0 else ScaledTransducer(float(factor), inner)
 
     __rmul__ = __mul__
 
@@ -142,21 +145,25 @@ class Mismatch(Builder):
 
 
 @dataclass(frozen=True, repr=False)
-class Scaled(Builder):
+class ScaledTransducer(Builder):
     """A number times a transducer."""
 
     factor: float
     of: Builder
 
     def __repr__(self) -> str:
-        return f"{self.factor!r} * ({self.of!r})" if isinstance(self.of, Sum) else f"{self.factor!r} * {self.of!r}"
+        return (
+            f"{self.factor!r} * ({self.of!r})"
+            if isinstance(self.of, TransducerSum)
+            else f"{self.factor!r} * {self.of!r}"
+        )
 
     def transducer(self, n_symbols: int) -> Automaton:
         return scale(self.of.transducer(n_symbols), self.factor)
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(Builder):
+class TransducerSum(Builder):
     """The sum of transducers: a feature that several of them have gets the sum of its values."""
 
     terms: tuple[Builder, ...]
@@ -216,9 +223,38 @@ def _symbols(builder: Builder, n_symbols: int, n_arcs: int) -> np.ndarray:
 
 
 def _terms(builder: Builder) -> tuple[Builder, ...]:
-    return builder.terms if isinstance(builder, Sum) else (builder,)
+    return builder.terms if isinstance(builder, TransducerSum) else (builder,)
 
 
-def _check_int(name: str, value: Any, low: int, high: int) -> None:
+def _check_int(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         raise AutomatonError(f"{name} has to be an integer from {low} to {high}, and not {value!r}")
+
+
+KNOWN: dict[str, Callable[..., Builder]] = {"ngram": ngram, "gappy_ngram": gappy_ngram, "mismatch": mismatch}
+
+
+def parse(text: str) -> Builder:
+    """The builder that an expression describes."""
+    return _Transducers(KNOWN).read(text)
+
+
+class _Transducers(Reader):
+    where = subject = "transducer"
+    makes, whole, one = Builder, "a transducer", "transducer"
+    example = "ngram(4)"
+    understood = "transducers, numbers, + and *"
+    operators = (ast.Add, ast.Mult)
+    error_class = AutomatonError
+
+    def combined(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
+        built = [isinstance(side, Builder) for side in (left, right)]
+        numbers = [is_number(side) for side in (left, right)]
+        try:
+            if isinstance(operator, ast.Add) and all(built):
+                return left + right
+            if isinstance(operator, ast.Mult) and any(numbers) and any(built) | all(numbers):
+                return left * right
+        except AutomatonError as error:
+            raise self.error(node, str(error)) from None
+        raise self.error(node, "transducers are added to transducers, and multiplied with numbers")

@@ -12,9 +12,8 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import Automaton, check_acceptor
-from dotadd.automata.connection import connect
+from dotadd.automata.connection import check_acyclic, connect
 from dotadd.automata.epsilon_removal import remove_epsilon
-from dotadd.automata.order import check_acyclic
 from dotadd.automata.scratch import bucket_of, enter, longer, mixed, near, power_of_two, rebuilt
 
 CANCELLED = 1e-13  # a sum so small beside the terms that it was made of is rounding, and 0

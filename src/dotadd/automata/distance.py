@@ -13,8 +13,7 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.connection import accessible, coaccessible, connect
-from dotadd.automata.order import depth_first
+from dotadd.automata.connection import accessible, coaccessible, connect, depth_first
 from dotadd.errors import AutomatonError
 
 TOO_LONG = 1e12  # weights whose sum over all paths is larger are taken to have none

@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 
 from dotadd.automata.automaton import EPSILON, Automaton
-from dotadd.automata.posterior import posterior
+from dotadd.automata.pushing import posterior
 from dotadd.automata.symbols import EPSILON_NAME, LARGEST, HashedSymbols, SymbolTable
 from dotadd.errors import AutomatonError, DataError
 
@@ -172,9 +172,9 @@ class Draft:
             for read, written, line in zip(self.inputs, self.outputs, self.lines, strict=True):
                 if read in wrong or written in wrong:
                     raise self.error(str(number_of[read if read in wrong else written]), line)
-        reads = [number_of[word] for word in self.inputs]
-        writes = reads if self.inputs is self.outputs else [number_of[word] for word in self.outputs]
-        return reads, writes  # type: ignore[return-value]
+        numbers = {word: number for word, number in number_of.items() if not isinstance(number, str)}
+        reads = [numbers[word] for word in self.inputs]
+        return reads, reads if self.inputs is self.outputs else [numbers[word] for word in self.outputs]
 
     def states(self) -> tuple[list[int], list[int], list[float], int]:
         """Where arcs leave and lead to, what the final weight of each state is, and the start; states from 0."""

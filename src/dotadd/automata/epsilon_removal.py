@@ -6,9 +6,8 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.automata.automaton import EPSILON, Automaton, offsets_of
-from dotadd.automata.connection import coaccessible, connect
+from dotadd.automata.connection import coaccessible, connect, depth_first
 from dotadd.automata.distance import closed_sum, shortest_distance
-from dotadd.automata.order import depth_first
 from dotadd.automata.scratch import longer
 
 TOGETHER = 64  # so many states' paths through cycles of epsilons are summed at a time

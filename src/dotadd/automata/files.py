@@ -21,12 +21,12 @@ from typing import IO
 
 import numpy as np
 
-from dotadd.automata import confusion, kaldi, openfst_binary, openfst_text
+from dotadd._util.compressed import decompressed, lines_of, reading, whole, writing
+from dotadd.automata import confusion, openfst_binary, openfst_text
 from dotadd.automata.automaton import Automaton
 from dotadd.automata.draft import SEMIRINGS, Draft, Numbering, Options
 from dotadd.automata.drawing import dot_lines
 from dotadd.automata.symbols import SymbolTable
-from dotadd.compressed import decompressed, lines_of, reading, whole, writing
 from dotadd.errors import AutomatonError, DataError
 
 FORMATS = ("binary", "text", "kaldi", *confusion.DIALECTS)
@@ -104,7 +104,7 @@ def records(lines: Iterable[openfst_text.Line], format: str) -> Iterator[list[op
     if format == "text":
         yield list(lines)
     elif format == "kaldi":
-        yield from kaldi.blocks(lines)
+        yield from openfst_text.blocks(lines)
     else:
         yield from confusion.records(lines, format)
 
@@ -116,7 +116,7 @@ def draft_of(
     if format == "text":
         return openfst_text.draft_of(record, path, options, table)
     if format == "kaldi":
-        return kaldi.block_draft(record, path, options, table)
+        return openfst_text.block_draft(record, path, options, table)
     return confusion.draft_of(record, path, format)
 
 
@@ -165,7 +165,7 @@ def _written(kind: str, name: str, automaton: Automaton, semiring: str) -> Itera
     if kind == "text":
         return openfst_text.lines_of(automaton, semiring)
     if kind == "kaldi":
-        return kaldi.block_text(name, automaton, semiring)
+        return openfst_text.block_text(name, automaton, semiring)
     if kind == "dot":
         return dot_lines(automaton, name)
     return confusion.text_of(name, automaton, kind)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import Automaton, check_acceptor, offsets_of
-from dotadd.automata.order import topological_order
+from dotadd.automata.connection import topological_order
 from dotadd.automata.pushing import push
 from dotadd.automata.scratch import WIDTH, bucket_of, mixed, near
 from dotadd.errors import AutomatonError

@@ -8,7 +8,6 @@ OpenFst's own programs do not read.
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import numpy as np
 
@@ -158,8 +157,8 @@ def data_of(automaton: Automaton, arc_type: str = "log64") -> bytes:
     weights, finals = (x if real else costs_of(x) for x in (automaton.weights, automaton.finals))
     weight = np.dtype(WEIGHTS[arc_type]).newbyteorder("<")
     arcs = np.empty(automaton.n_arcs, _arc(weight, padded=False))
-    columns: dict[str, Any] = {"i": automaton.ilabels, "o": automaton.olabels, "w": weights, "t": automaton.targets}
-    for name, column in columns.items():
+    columns = (automaton.ilabels, automaton.olabels, weights, automaton.targets)
+    for name, column in zip("iowt", columns, strict=True):
         arcs[name] = column
     parts = [struct.pack("<i", MAGIC), _text("vector"), _text(arc_type)]
     flags = 0 if automaton.symbols is None else ISYMBOLS | OSYMBOLS

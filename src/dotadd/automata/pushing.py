@@ -7,6 +7,10 @@ times as large N(q) has to be so too, and it must not be 0, which their sum may 
 
 Over non-negative weights it is the sum, and what leaves a state adds up to 1 as usual. In a deterministic automaton,
 paths are strings: N(q) depends on what is accepted from q on and on nothing else.
+
+The posterior of an automaton of costs is pushed in the same way: a path of cost c gets exp(-c) / sum over all paths of
+exp(-cost), and each state's arcs and its final weight sum to 1, too. That is done in logarithms, since the costs of
+lattices are in the thousands.
 """
 
 from __future__ import annotations
@@ -15,8 +19,8 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.connection import connect
-from dotadd.automata.order import check_acyclic, topological_order
+from dotadd.automata.connection import check_acyclic, connect, topological_order
+from dotadd.automata.symbols import SymbolTable
 from dotadd.errors import AutomatonError
 
 
@@ -48,3 +52,51 @@ def _signed_sums(offsets, targets, weights, finals, order):
                 sign = np.sign(term)
         sums[q] = sign * size
     return sums
+
+
+def posterior(
+    sources: np.ndarray,
+    targets: np.ndarray,
+    ilabels: np.ndarray,
+    olabels: np.ndarray,
+    costs: np.ndarray,
+    final_costs: np.ndarray,
+    start: int = 0,
+    symbols: SymbolTable | None = None,
+) -> Automaton:
+    """The automaton of these arcs, in any order. Infinite costs are of arcs and ends that do not exist."""
+    there = np.isfinite(costs)
+    sources, targets, ilabels, olabels, costs = (a[there] for a in (sources, targets, ilabels, olabels, costs))
+    ends = np.isfinite(final_costs).astype(np.float64)
+    structure = Automaton.from_arrays(sources, targets, ilabels, olabels, costs, ends, start, symbols)
+    offsets, reads, writes, leads, weights, _ = structure.arrays
+    weights = weights.copy()
+    finals = final_costs.astype(np.float64)
+    if not _normalize(offsets, leads, weights, finals, topological_order(structure), start):
+        raise AutomatonError("no path leads from the start to a final state")
+    return Automaton.made(offsets, reads, writes, leads, weights, finals, start=start, symbols=symbols)
+
+
+@kernel
+def _normalize(offsets, targets, weights, finals, order, start):
+    """Costs become probabilities, in place; whether there is any path."""
+    n = len(finals)
+    rest = np.full(n, -np.inf)  # log of the sum over all ways from a state to an end
+    for place in range(n - 1, -1, -1):
+        q = order[place]
+        most = -finals[q]
+        for arc in range(offsets[q], offsets[q + 1]):
+            most = max(most, rest[targets[arc]] - weights[arc])
+        if most == -np.inf:
+            finals[q] = 0.0
+            for arc in range(offsets[q], offsets[q + 1]):
+                weights[arc] = 0.0
+            continue
+        total = np.exp(-finals[q] - most)
+        for arc in range(offsets[q], offsets[q + 1]):
+            total += np.exp(rest[targets[arc]] - weights[arc] - most)
+        rest[q] = most + np.log(total)
+        finals[q] = np.exp(-finals[q] - rest[q])
+        for arc in range(offsets[q], offsets[q + 1]):
+            weights[arc] = np.exp(rest[targets[arc]] - weights[arc] - rest[q])
+    return rest[start] != -np.inf

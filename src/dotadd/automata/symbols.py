@@ -9,8 +9,8 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 
-from dotadd.atomic import replacing
-from dotadd.compressed import decompressed, whole
+from dotadd._util.atomic import replacing
+from dotadd._util.compressed import decompressed, whole
 from dotadd.errors import AutomatonError, DataError
 
 EPSILON_NAME = "<eps>"
@@ -41,8 +41,6 @@ class SymbolTable:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SymbolTable) and self._numbers == other._numbers
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"SymbolTable of {len(self):,} symbols"

@@ -15,17 +15,16 @@ from dotadd._util.forgiving import Closed, Forgiving, occupy_standard_streams
 from dotadd.cli.compare import compare
 from dotadd.cli.convert import convert
 from dotadd.cli.demo import demo
+from dotadd.cli.ending import exit_code, raised
 from dotadd.cli.evaluate import evaluate
 from dotadd.cli.inspect import inspect
 from dotadd.cli.predict import predict
 from dotadd.cli.scan import scan
 from dotadd.cli.screen import tell
-from dotadd.cli.signals import exit_code, raised
 from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
 from dotadd.cli.windows import windows
-from dotadd.errors import DotaddError
-from dotadd.printable import one_line, printable
+from dotadd.errors import DotaddError, one_line, printable
 
 HELP = "Support vector machines in feature spaces that are never stored, on data that does not fit in memory."
 EXAMPLES = """\

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from dotadd.cli.large import command_line
+from dotadd.cli.options import (
+    OUTPUT,
+    STOPPING,
+    Reading,
+    Solving,
+    VirtualExamples,
+    results,
+    tell_skipped,
+    title_of,
+    trained,
+)
 from dotadd.cli.progress import Watch
-from dotadd.cli.reading import Reading, tell_skipped, title_of
 from dotadd.cli.screen import tell
-from dotadd.cli.solving import OUTPUT, STOPPING, Solving, results, trained
-from dotadd.cli.streaming import command_line
-from dotadd.cli.virtual import VirtualExamples
 
 if TYPE_CHECKING:
-    from dotadd.estimators import LinearSVM
-    from dotadd.report.compare import Comparison, Run
+    from dotadd.estimators.linear import LinearSVM
+    from dotadd.model.file import Record
+    from dotadd.report.compare import Comparison, SolverRun
     from dotadd.solvers.result import Progress
     from dotadd.sources.base import Source
 
-SLOW = ("pegasos", "bmrm", "svmperf")  # ancestors of the others, which run if they are asked for
 FEW, FEW_PASSES = 2000, 5  # rows and passes of the run that only compiles; so many rows are shared among threads
 
 
@@ -55,8 +63,8 @@ def compare(
     Parameters
     ----------
     data
-        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet;
-        images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files.
+        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA, lattices (plain or .gz .bz2 .xz),
+        Arrow, Parquet; images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files.
     output
         The file to write: .html, a picture as .svg or .png, or everything that was measured as .json.
     solvers
@@ -64,7 +72,7 @@ def compare(
     quiet
         No progress and no table.
     """
-    from dotadd.atomic import require_writable
+    from dotadd._util.atomic import require_writable
     from dotadd.errors import DataError, DotaddError, FeatureError
     from dotadd.report.compare import Comparison, require_format, write
 
@@ -75,12 +83,12 @@ def compare(
     names = None if solvers is None else chosen(solvers)
     budget = solving.budget()
 
-    from dotadd.sources.kept import Kept
+    from dotadd.sources.around import Kept
 
     source = Kept(virtual.around(reading.open(list(data))))
-    runs: list[Run] = []
+    runs: list[SolverRun] = []
     refused: dict[str, str] = {}
-    problem: dict[str, Any] = {}
+    problem: Record = {}
     stopped = False
     with Watch(title_of(data), solving, log=None, quiet=quiet):
         fits = kept(source, budget)
@@ -134,17 +142,18 @@ def kept(source: Source, budget: int) -> bool:
 
 def usual(fits: bool) -> list[str]:
     """The solvers that run if none are named; those that cannot take the problem refuse it."""
-    from dotadd.solvers import SOLVERS, STREAMING
+    from dotadd.solvers.table import Needs, that_need
 
-    return [*([] if fits else STREAMING), *(name for name in SOLVERS if name not in SLOW)]
+    solvers = {**({} if fits else that_need(Needs.PIECES)), **that_need(Needs.ROWS, Needs.PASSES)}
+    return [name for name, solver in solvers.items() if not solver.ancestor]
 
 
 def chosen(solvers: str) -> list[str]:
     """The names in the option, each known and there once."""
     from dotadd.errors import DotaddError
-    from dotadd.solvers import SOLVERS, STREAMING
+    from dotadd.solvers.table import Needs, that_need
 
-    known = [*SOLVERS, *STREAMING]
+    known = [*that_need(Needs.ROWS, Needs.PASSES, Needs.PIECES)]
     names = [name.strip() for name in solvers.split(",")]
     for place, name in enumerate(names):
         if name not in known:
@@ -169,21 +178,21 @@ class TimedWatch(Watch):
         return f"{self.title}: {super().line(progress)}"
 
 
-def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> Run:
+def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> SolverRun:
     """Train once on a few rows, which compiles what is not yet compiled, and then in earnest."""
     import numpy as np
 
+    from dotadd.core.losses import Loss, total_loss
     from dotadd.errors import NotConvergedWarning
-    from dotadd.estimators import LinearSVM
-    from dotadd.losses import Loss, total_loss
-    from dotadd.report.compare import Run
-    from dotadd.sources.kept import Few
+    from dotadd.estimators.linear import LinearSVM
+    from dotadd.report.compare import SolverRun
+    from dotadd.sources.around import Few
 
     with watch, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)  # the table says so
         passes = min(svm.max_passes, FEW_PASSES)
         limit = svm.max_time and svm.max_time * 1e6  # compiling does not reach it, and no less is it refused
-        trial = LinearSVM(**(svm.get_params() | {"max_passes": passes, "max_time": limit}))
+        trial = LinearSVM(**(svm.get_params(deep=False) | {"max_passes": passes, "max_time": limit}))
         trial.fit(Few(source, FEW), announce=lambda line: None)
         weight = total_weight(source)
         watch.stopped = not trained(svm, source, on_progress=watch, announce=watch.announce)
@@ -192,7 +201,7 @@ def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> Run:
     seconds = sum(found[0].seconds.values()) if watch.began is None else ended - watch.began
     total = svm.model_.training["rows"] if weight is None else weight
     untrained = total_loss(Loss.named(svm.loss), np.zeros(1), np.array([svm.C * total]))  # balanced or not
-    return Run.of(svm.solver, found, seconds, untrained)
+    return SolverRun.of(svm.solver, found, seconds, untrained)
 
 
 def total_weight(source: Source) -> float | None:
@@ -205,11 +214,11 @@ def total_weight(source: Source) -> float | None:
     return total
 
 
-def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
+def stated(svm: LinearSVM, data: tuple[str, ...]) -> Record:
     """The problem and where it was solved, as plain data."""
+    from dotadd._util.threads import thread_count
     from dotadd._version import __version__
-    from dotadd.printable import as_written
-    from dotadd.threads import thread_count
+    from dotadd.errors import as_written
 
     names = ("loss", "C", "intercept", "class_weight", "tol", "max_passes", "max_time", "memory")
     return {
@@ -229,8 +238,7 @@ def stated(svm: LinearSVM, data: tuple[str, ...]) -> dict[str, Any]:
 
 def show(found: Comparison, output: str) -> None:
     """The table on screen."""
-    from dotadd.cli.screen import facts, number
-    from dotadd.cli.tables import show_table
+    from dotadd.cli.screen import facts, number, show_table
     from dotadd.report.compare import HEADINGS
 
     rows = found.rows()

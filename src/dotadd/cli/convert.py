@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.cli.options import Reading, tell_skipped
 
 
 def convert(
@@ -38,8 +38,8 @@ def convert(
     pack
         Pack DNA in two bits a letter; by default where every letter is one of ACGT and all rows are equally long.
     """
-    from dotadd.atomic import require_writable
-    from dotadd.cli.bar import Bar
+    from dotadd._util.atomic import require_writable
+    from dotadd.cli.progress import Bar
     from dotadd.cli.screen import facts
     from dotadd.sources.convert import convert as convert_source
     from dotadd.sources.files import FileSource

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from dotadd.cli.numbers import Seed, Whole
-from dotadd.cli.saving import save
+from dotadd.cli.ending import save
+from dotadd.cli.options import Seed, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dotadd.model import Model
+    from dotadd.model.linear import Model
 
 SPECTRA = "WeightedSpectrum(8, span=(0, 59)) + WeightedSpectrum(8, span=(61, 141))"
 MAPS = {
@@ -69,7 +69,7 @@ def demo(
     jobs
         Threads; all cores by default.
     """
-    from dotadd.atomic import require_writable
+    from dotadd._util.atomic import require_writable
 
     saved = output
     if output is not None:
@@ -94,10 +94,10 @@ def train_all(sizes: tuple[int, ...], test_rows: int, seed: int, jobs: int | Non
     """Every map at every size; smaller training sets are the beginnings of the largest."""
     import numpy as np
 
-    from dotadd.estimators import LinearSVM
+    from dotadd.estimators.linear import LinearSVM
     from dotadd.features.expression import parse
-    from dotadd.metrics import auprc, auroc
-    from dotadd.simulate import splice_windows
+    from dotadd.genome.simulate import splice_windows
+    from dotadd.model.evaluation import auprc, auroc
     from dotadd.sources.base import Chunk
     from dotadd.sources.memory import MemorySource
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dotadd.cli.cluster import Cluster, partitions
-from dotadd.cli.numbers import Whole
-from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.cli.large import Cluster, partitions
+from dotadd.cli.options import Reading, Whole, tell_skipped
 
 if TYPE_CHECKING:
-    from dotadd.distributed.partitions import Partitions
-    from dotadd.metrics import Evaluation
-    from dotadd.model_file import Classifier
+    from dotadd.cluster.partitions import Partitions
+    from dotadd.model.evaluation import Evaluation
+    from dotadd.model.file import Classifier, Record
     from dotadd.sources.base import Source
 
 MOST_CLASSES = 30  # that the table of counts is for; --log has all counts
@@ -32,7 +31,7 @@ def evaluate(
 
     Shows accuracy, auROC, auPRC, the confusion matrix and the speed. The areas are
     those of the second class against the first; with several classes, of each
-    against the rest.
+    against the rest. Where rows have weights (--weight), they count by these.
 
     Examples:
 
@@ -52,9 +51,9 @@ def evaluate(
     jobs
         Threads; all cores by default.
     """
-    from dotadd.atomic import replacing, require_writable
+    from dotadd._util.atomic import replacing, require_writable
     from dotadd.errors import DotaddError
-    from dotadd.model import load
+    from dotadd.model.linear import load
 
     if not data:
         raise DotaddError("give a data file to evaluate on")
@@ -86,52 +85,30 @@ class Measured(NamedTuple):
 def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
     """Score all rows of a source and compare with its labels. A chunk of them is in memory, and all scores while they
     take little."""
-    import numpy as np
-
-    from dotadd import metrics
-    from dotadd.cli.screen import label_text
     from dotadd.errors import DataError
-    from dotadd.ranking import Ranked
 
     started = time.perf_counter()
-    classes = model.classes
-    positive = classes[1:] if len(classes) == 2 else classes
-    ranked, counts = Ranked(), np.zeros((len(classes), len(classes)), np.int64)
-    for chunk, score in model.decision_chunks(source, n_jobs=jobs, labels=True):
-        if chunk.y is None:
-            raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
-        strange = np.flatnonzero(~np.isin(chunk.y, model.classes))
-        if len(strange):
-            known = ", ".join(label_text(label) for label in model.classes.tolist())
-            found = label_text(np.asarray(chunk.y)[strange[0]].item())
-            raise chunk.error(int(strange[0]), f"label {found} is none of the model's classes ({known})")
-        counts += metrics.confusion(chunk.y, classes[model.winners(score)], classes)
-        columns = [score] if len(classes) == 2 else list(score.T)
-        ranked.add([chunk.y == label for label in positive], columns)
-    rows = int(counts.sum())
-    if not rows:
+    found = model.evaluated(source, n_jobs=jobs)
+    if not found.rows:
         raise DataError("has no rows that can be used", source.name)
-    areas = [(ranking.auroc(), ranking.auprc()) for ranking in ranked.rankings()]
-    auroc, auprc = (list(some) for some in zip(*areas, strict=True))
-    evaluation = metrics.Evaluation(rows, float(np.trace(counts) / rows), auroc, auprc, counts)
-    return Measured(evaluation, time.perf_counter() - started)
+    return Measured(found.finish(), time.perf_counter() - started)
 
 
 def measure_parts(model: Classifier, data: Partitions, jobs: int | None, cluster: Cluster) -> Measured:
     """The same on a cluster, where each file is."""
-    from dotadd.cli.bar import Bar
-    from dotadd.partitioned import evaluate
+    from dotadd.cli.progress import Bar
+    from dotadd.cluster.predicting import evaluate
 
     with cluster.client(jobs) as client, Bar("evaluating") as bar:
         assert client is not None
         started = time.perf_counter()
-        found = evaluate(client, model, data, on_progress=bar)
+        found = evaluate(client, model, data, n_jobs=cluster.threads(jobs), on_progress=bar)
         return Measured(found, time.perf_counter() - started)
 
 
-def as_json(model: Classifier, measured: Measured) -> dict[str, Any]:
+def as_json(model: Classifier, measured: Measured) -> Record:
     """The measures as plain data; areas that do not exist, for want of a class, are null."""
-    from dotadd.model_file import jsonable
+    from dotadd.model.file import jsonable
 
     found = measured.evaluation
     two = len(model.classes) == 2
@@ -141,8 +118,7 @@ def as_json(model: Classifier, measured: Measured) -> dict[str, Any]:
 
 def show_measures(model: Classifier, measured: Measured, title: str | None = None) -> None:
     """The measures on screen, with a table of counts."""
-    from dotadd.cli.screen import duration, facts, label_text
-    from dotadd.cli.tables import show_table
+    from dotadd.cli.screen import duration, facts, label_text, show_table
 
     found, seconds = measured
     labels = [label_text(label) for label in model.classes.tolist()]
@@ -150,6 +126,8 @@ def show_measures(model: Classifier, measured: Measured, title: str | None = Non
     lines = {"rows": f"{found.rows:,} in {duration(seconds)}, {speed}"}
     if title:
         lines = {"measured": title, **lines}
+    if found.confusion.dtype.kind == "f":
+        lines["weight"] = f"{_amount(found.confusion.sum())}, by which rows count"
     lines["accuracy"] = f"{found.accuracy:.4f}"
     if len(found.auroc) == 1:
         lines |= {"auROC": f"{found.auroc[0]:.4f}", "auPRC": f"{found.auprc[0]:.4f}"}
@@ -159,10 +137,17 @@ def show_measures(model: Classifier, measured: Measured, title: str | None = Non
         return
     areas = [("auROC", found.auroc), ("auPRC", found.auprc)] if len(found.auroc) > 1 else []
     rows = [
-        [label, *(f"{count:,}" for count in found.confusion[k]), *(f"{area[k]:.4f}" for _, area in areas)]
+        [label, *(_amount(count) for count in found.confusion[k]), *(f"{area[k]:.4f}" for _, area in areas)]
         for k, label in enumerate(labels)
     ]
     show_table(["true \\ predicted", *labels, *(name for name, _ in areas)], rows)
+
+
+def _amount(count: float) -> str:
+    """A number of rows, or their weight."""
+    from dotadd.cli.screen import number
+
+    return number(count) if isinstance(count, float) else f"{count:,}"
 
 
 def _each_class(labels: list[str], found: Evaluation) -> tuple[list[str], list[list[str]]]:
@@ -173,7 +158,7 @@ def _each_class(labels: list[str], found: Evaluation) -> tuple[list[str], list[l
     rows = []
     for k, label in enumerate(labels):
         other = int(wrong[k].argmax())
-        taken = [labels[other], f"{wrong[k, other]:,}"] if wrong[k, other] else ["", ""]
-        counts = [f"{found.confusion[k].sum():,}", f"{found.confusion[k, k]:,}"]
+        taken = [labels[other], _amount(wrong[k, other])] if wrong[k, other] else ["", ""]
+        counts = [_amount(found.confusion[k].sum()), _amount(found.confusion[k, k])]
         rows.append([label, *counts, *taken, f"{found.auroc[k]:.4f}", f"{found.auprc[k]:.4f}"])
     return ["class", "rows", "right", "most often taken for", "times", "auROC", "auPRC"], rows

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dotadd.cli.numbers import Count, Whole
-from dotadd.cli.reading import Reading, tell_skipped
-from dotadd.printable import printable
+from dotadd.cli.options import Count, Reading, Whole, tell_skipped
+from dotadd.errors import printable
 
 if TYPE_CHECKING:
-    from dotadd.model import Model
-    from dotadd.naming import Feature
+    from dotadd.model.file import Record
+    from dotadd.model.linear import Model
+    from dotadd.model.naming import Feature
 
 NAMES_TOLD = 10  # of each slot, in JSON
 
@@ -76,12 +76,12 @@ def inspect(
     as_json
         Everything as one JSON object.
     """
-    from dotadd.atomic import require_writable
+    from dotadd._util.atomic import require_writable
     from dotadd.cli.screen import facts
     from dotadd.errors import DotaddError
-    from dotadd.kernel_model import KernelModel
-    from dotadd.model import load
-    from dotadd.naming import ROWS, strongest_features
+    from dotadd.model.kernel import KernelModel
+    from dotadd.model.linear import load
+    from dotadd.model.naming import ROWS, strongest_features
 
     if largest < 0:
         raise DotaddError(f"--largest {largest}: give a number of weights, or 0 for none")
@@ -112,7 +112,7 @@ def inspect(
     if source is None:
         features = strongest_features(loaded, largest=largest)
     else:
-        from dotadd.cli.bar import Bar
+        from dotadd.cli.progress import Bar
 
         with Bar(f"reading {data}") as bar:
             features = strongest_features(
@@ -145,10 +145,10 @@ def draw(
     jobs: int | None,
 ) -> None:
     """Positional oligomer importance as a picture."""
-    from dotadd.cli.bar import Bar
+    from dotadd.cli.progress import Bar
     from dotadd.cli.screen import label_text
-    from dotadd.poim import ORDER, SAMPLES, letter_chances, oligomer_importance
-    from dotadd.printable import as_written
+    from dotadd.errors import as_written
+    from dotadd.genome.poim import ORDER, SAMPLES, letter_chances, oligomer_importance
     from dotadd.report.poim import draw_poim
 
     order, samples = order or ORDER, samples or SAMPLES
@@ -170,10 +170,9 @@ def draw(
     draw_poim(found, path, title=f"Positional oligomer importance in {os.path.basename(name)}", subtitle=subtitle)
 
 
-def show(path: str, inside: dict[str, Any]) -> None:
+def show(path: str, inside: Record) -> None:
     """The same for people."""
-    from dotadd.cli.screen import facts, label_text, number
-    from dotadd.cli.tables import show_table
+    from dotadd.cli.screen import facts, label_text, number, show_table
 
     labels = [label_text(label) for label in inside["classes"]]
     rows = labels[1:] if len(labels) == 2 else labels
@@ -212,7 +211,7 @@ def shape_text(
     return kind if length is None else f"{kind} of {'' if one_length else 'up to '}{length:,} letters"
 
 
-def training_text(value: Any) -> str:
+def training_text(value: object) -> str:
     from dotadd.cli.screen import number
 
     if isinstance(value, dict):
@@ -222,11 +221,10 @@ def training_text(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def show_strongest(features: list[list[Feature]], inside: dict[str, Any], read: bool, names: list[str] | None) -> None:
+def show_strongest(features: list[list[Feature]], inside: Record, read: bool, names: list[str] | None) -> None:
     """The largest weights with the names of their slots, a table for each class. `names` are those of columns."""
-    from dotadd.batch import Strings
-    from dotadd.cli.screen import label_text, number
-    from dotadd.cli.tables import show_table
+    from dotadd.cli.screen import label_text, number, show_table
+    from dotadd.data.batches import Strings
 
     labels = [label_text(label) for label in inside["classes"]]
     rows = labels[1:] if len(labels) == 2 else labels
@@ -273,11 +271,12 @@ def _feature_text(feature: Feature, names: list[str] | None, *, quoted: bool) ->
     if name.text:
         return repr(name.text) if quoted and (" " in name.text or not name.text.isprintable()) else name.text
     assert name.position is not None
-    known = names is not None and name.position < len(names)
-    return names[name.position] if known else f"column {name.position + 1}"  # type: ignore[index]
+    if names is not None and name.position < len(names):
+        return names[name.position]
+    return f"column {name.position + 1}"
 
 
-def _feature_json(feature: Feature, classes: list[Any]) -> dict[str, Any]:
+def _feature_json(feature: Feature, classes: list[object]) -> Record:
     """A slot and what falls into it; positions count from 1."""
     keys = [str(label) for label in classes] + [""]
     names = [

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dotadd.cli.numbers import Count, Real
+from dotadd.cli.large import Streaming
+from dotadd.cli.options import Count, Real, Solving
 from dotadd.cli.progress import BAR_INSIDE, LINE, Watch, write_json_line
 from dotadd.cli.screen import duration, facts, label_text, number, tell
-from dotadd.cli.solving import Solving
-from dotadd.cli.streaming import Streaming
 
 if TYPE_CHECKING:
-    from dotadd.kernel_machine import KernelSVM
+    from dotadd.estimators.kernel import KernelSVM
     from dotadd.kernel_svm.problem import KernelProgress
+    from dotadd.model.file import Record
 
 WHOSE = {"gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
 
@@ -61,8 +61,9 @@ class KernelOptions:
     def svm(self, solving: Solving, solver: str) -> KernelSVM:
         """The estimator that these options describe; the expression of the kernel is read at once."""
         from dotadd.errors import DotaddError
-        from dotadd.kernel_machine import KernelSVM
+        from dotadd.estimators.kernel import KernelSVM
         from dotadd.kernel_svm.expression import named
+        from dotadd.kernel_svm.problem import USUAL
 
         assert self.kernel is not None
         gamma: float | str = "scale" if self.gamma is None else self.gamma
@@ -77,7 +78,7 @@ class KernelOptions:
         return KernelSVM(
             kernel,
             C=solving.cost,
-            solver="double_chunking" if solver == "auto" else solver,
+            solver=USUAL if solver == "auto" else solver,
             tol=solving.tol,
             memory=solving.memory or "500MB",
             class_weight=None if solving.class_weight == "none" else solving.class_weight,
@@ -94,7 +95,7 @@ def _changed(options: Solving | Streaming, name: str) -> bool:
 class KernelWatch(Watch):
     """Called by the solver every now and then; keeps the log and the screen up to date."""
 
-    def __call__(self, progress: KernelProgress, which: int, problems: int) -> None:  # type: ignore[override]
+    def __call__(self, progress: KernelProgress, which: int, problems: int) -> None:  # type: ignore[override]  # of steps
         self.first = (0.0, 0.0)
         widest = self.trends.setdefault(which, [(progress.seconds, progress.violation)])[0][1]
         if self.log is not None:
@@ -116,7 +117,7 @@ class KernelWatch(Watch):
         self.bar.update(self.task, description=text, total=problems, completed=which + share)
 
 
-def summary(svm: KernelSVM, output: str) -> dict[str, Any]:
+def summary(svm: KernelSVM, output: str) -> Record:
     """What is worth knowing of a training run, as plain data."""
     inside = svm.model_.inspect()
     return {key: inside[key] for key in ("kernel", "support", "classes", "training")} | {"model": output}
@@ -148,7 +149,7 @@ def show(svm: KernelSVM, output: str) -> None:
     )
 
 
-def show_inside(path: str, inside: dict[str, Any]) -> None:
+def show_inside(path: str, inside: Record) -> None:
     """What `inspect` tells of a kernel machine."""
     from dotadd.cli.inspect import shape_text, training_text
 
@@ -167,5 +168,5 @@ def show_inside(path: str, inside: dict[str, Any]) -> None:
     facts(lines)
 
 
-def _counts(counts: list[int], labels: list[Any]) -> str:
+def _counts(counts: list[int], labels: list[object]) -> str:
     return ", ".join(f"{count:,} of {label_text(label)}" for count, label in zip(counts, labels, strict=True))

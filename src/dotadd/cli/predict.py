@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dotadd.cli.cluster import Cluster, partitions
-from dotadd.cli.numbers import Whole
-from dotadd.cli.reading import Reading, tell_skipped
+from dotadd.cli.large import Cluster, partitions
+from dotadd.cli.options import Reading, Whole, tell_skipped
 from dotadd.cli.screen import tell
 
 if TYPE_CHECKING:
-    from dotadd.model_file import Classifier
+    from dotadd.model.file import Classifier
 
 
 def predict(
@@ -64,10 +63,10 @@ def predict(
     jobs
         Threads; all cores by default.
     """
-    from dotadd.atomic import require_writable
+    from dotadd._util.atomic import require_writable
     from dotadd.errors import DotaddError
-    from dotadd.model import load
-    from dotadd.predictions import TabSeparated, format_of, predictions
+    from dotadd.model.linear import load
+    from dotadd.model.predictions import TabSeparated, format_of, predictions
 
     if not data:
         raise DotaddError("give a data file to predict")
@@ -99,15 +98,15 @@ def predict_parts(
     reading: Reading,
 ) -> None:
     """The same on a cluster."""
-    from dotadd.cli.bar import Bar
+    from dotadd.cli.progress import Bar
+    from dotadd.cluster.predicting import predict
     from dotadd.errors import DotaddError
-    from dotadd.partitioned import predict
 
     if output is None or scores:
         raise DotaddError("on a cluster, labels and scores are written to a folder: give --output, and no --scores")
     files = partitions(data, reading)
     with cluster.client(jobs) as client, Bar("predicting") as bar:
         assert client is not None
-        done = predict(client, model, files, output, on_progress=bar)
+        done = predict(client, model, files, output, n_jobs=cluster.threads(jobs), on_progress=bar)
     tell_skipped(files)
     tell(f"{sum(done.rows):,} rows in {len(done.paths)} files in {output}")

@@ -8,15 +8,18 @@ import signal
 import sys
 import time
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from dotadd._util.forgiving import Forgiving
+from dotadd._util.interrupts import SIGNALS
 from dotadd.cli.screen import duration, number, tell
-from dotadd.interrupts import SIGNALS
-from dotadd.printable import printable
+from dotadd.errors import printable
 
 if TYPE_CHECKING:
-    from dotadd.cli.solving import Solving
+    from rich.progress import Progress as Bars
+
+    from dotadd.cli.options import Solving
+    from dotadd.model.file import Record
     from dotadd.solvers.result import Progress
 
 TREND = 10  # passes that the estimate of the time left looks back on
@@ -63,7 +66,7 @@ class Watch:
         self.first: tuple[float, float] | None = None
         self.sample: int | None = None
         self.quiet, self.title, self.unit = quiet, printable(title), "pass"
-        self.bar: Any = None
+        self.bar: Bars | None = None
         self.last_shown = time.monotonic()
         self.stopping = False
         self.exit_code = 130  # of a command that was interrupted
@@ -204,9 +207,52 @@ def opened_log(path: str, mode: str) -> TextIO:
     return cast(TextIO, Forgiving(open(path, mode, encoding="utf-8"), failed))
 
 
-def write_json_line(file: TextIO, record: dict[str, Any]) -> None:
+def write_json_line(file: TextIO, record: Record) -> None:
     """One JSON object on a line of its own, at once on disk; numbers that are not finite become null."""
-    from dotadd.model_file import jsonable
+    from dotadd.model.file import jsonable
 
     file.write(json.dumps(jsonable(record), allow_nan=False) + "\n")
     file.flush()
+
+
+FIRST, AGAIN = 1.0, 10.0  # seconds before the bar appears, and between two plain lines
+
+
+class Bar:
+    """Call it with the share that is done, from 0 to 1."""
+
+    def __init__(self, title: str) -> None:
+        self.title = printable(title)
+        self.bar: Bars | None = None
+
+    def __enter__(self) -> Bar:
+        self.started = self.last_line = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, share: float) -> None:
+        now = time.monotonic()
+        if not sys.stderr.isatty():
+            if now - self.last_line >= AGAIN:
+                self.last_line = now
+                tell(self.line(share, now))
+            return
+        if self.bar is None:
+            if now - self.started < FIRST:
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            text = TextColumn("{task.description}", markup=False)
+            self.bar = Progress(BarColumn(24), text, console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task(self.title, total=1.0)
+            self.bar.start()
+        self.bar.update(self.task, description=self.line(share, now), completed=share)
+
+    def line(self, share: float, now: float) -> str:
+        spent = now - self.started
+        left = f", about {duration(max(1.0, spent / share - spent))} left" if 0 < share < 1 else ""
+        return f"{self.title} {share:.0%}  {duration(spent)}{left}"

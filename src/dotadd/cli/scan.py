@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from dotadd.cli.cluster import Cluster
-from dotadd.cli.numbers import Real, Whole
+from dotadd.cli.large import Cluster
+from dotadd.cli.options import Real, Whole
+
+if TYPE_CHECKING:
+    from dotadd.model.file import Record
 
 
 def scan(
@@ -69,13 +72,13 @@ def scan(
     """
     import time
 
-    from dotadd.atomic import require_writable
-    from dotadd.cli.bar import Bar
+    from dotadd._util.atomic import require_writable
+    from dotadd.cli.progress import Bar
     from dotadd.cli.screen import duration, facts
     from dotadd.errors import DotaddError
-    from dotadd.model import load
-    from dotadd.scan import scan as scan_genome
-    from dotadd.scan import track_format
+    from dotadd.genome.scan import scan as scan_genome
+    from dotadd.genome.scan import track_format
+    from dotadd.model.linear import load
 
     if not fasta:
         raise DotaddError("give a FASTA file to scan")
@@ -83,15 +86,21 @@ def scan(
         track_format(output)
         require_writable(output)
     loaded = load(model)
-    wanted: dict[str, Any] = {"signal": signal, "before": before, "threshold": threshold, "strand": strand}
+    wanted: Record = {
+        "signal": signal,
+        "before": before,
+        "threshold": threshold,
+        "strand": strand,
+    }
     with cluster.client(jobs) as client, Bar("scanning") as bar:
         started = time.perf_counter()
         if client is None:
             done = scan_genome(loaded, fasta, output, **wanted, n_jobs=jobs, on_progress=bar)
         else:
-            from dotadd.partitioned import scan as scan_parts
+            from dotadd.cluster.predicting import scan as scan_parts
 
-            done = scan_parts(client, loaded, list(fasta), output, **wanted, on_progress=bar)
+            threads = cluster.threads(jobs)
+            done = scan_parts(client, loaded, list(fasta), output, **wanted, n_jobs=threads, on_progress=bar)
     seconds = time.perf_counter() - started
     dropped = done.counts.dropped
     facts(

@@ -1,14 +1,17 @@
-"""How results look: aligned lines of a name and a value. Whatever users bring is printable before it gets here."""
+"""How results look: aligned lines of a name and a value, and tables. What users bring is printable before it is shown.
+
+Numbers in tables are never cut: names are folded, and columns that do not fit stand in a table below.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO, cast
+from typing import Literal, TextIO, cast
 
 from dotadd._util.forgiving import Forgiving
-from dotadd.printable import as_written, printable
+from dotadd.errors import as_written, printable
 
 
 def tell(message: str) -> None:
@@ -39,7 +42,7 @@ def facts(lines: Mapping[str, str]) -> None:
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), printable(value)), soft_wrap=True)
 
 
-def label_text(label: Any) -> str:
+def label_text(label: object) -> str:
     """A label as it stood in the file, for people."""
     return printable(as_written(label))
 
@@ -55,3 +58,84 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+FOLD, NARROW = 40, 12  # letters in a line of a name, and where there is no room for these
+USUAL = 80  # letters in a line of what is no terminal, where names are to be folded anyway
+LONGEST = 200  # letters of a name that are shown at all
+BETWEEN, EDGES = 3, 2  # blanks between two columns, and at both ends of a line
+
+
+def show_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: Collection[int] = (0,),
+    keys: int = 1,
+    title: str | None = None,
+) -> None:
+    """Columns of `words` hold names and stand to the left, all others numbers. The first `keys` columns are there again
+    in each table. What is no terminal has all the room that is needed."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    columns = [[shortened(cell) for cell in column] for column in zip(headings, *rows, strict=True)]
+    room = console.width if console.is_terminal else None
+    widths = _widths(columns, words, room)
+    for shown in _tables(widths, keys, room):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="dim")
+        table.title = None if title is None else Text(shortened(title))
+        for k in shown:
+            justify: Literal["left", "right"] = "left" if k in words else "right"
+            table.add_column(Text(columns[k][0]), justify=justify, width=widths[k], overflow="fold")
+        for row in list(zip(*(columns[k] for k in shown), strict=True))[1:]:
+            table.add_row(*map(Text, row))
+        console.width = max(console.width, _total([widths[k] for k in shown]))
+        console.print(table)
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Printable text that is not endless."""
+    shown = printable(text[: longest + 1])
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
+def _widths(columns: Sequence[Sequence[str]], words: Collection[int], room: int | None) -> list[int]:
+    """Of each column. Names have less if not all columns would fit, and headings as little as lets them fit."""
+    from rich.cells import cell_len
+
+    def at_most(name: int, heading: int, *, folded: bool = False) -> list[int]:
+        widths = []
+        for k, (first, *cells) in enumerate(columns):
+            top = max(map(cell_len, first.split() if folded else [first]), default=0)
+            body = max(map(cell_len, cells), default=0)
+            widths.append(max(1, min(max(top, body), name) if k in words else max(body, min(top, heading))))
+        return widths
+
+    whole, wide = at_most(LONGEST, FOLD), at_most(FOLD, FOLD)
+    if _total(whole) <= (room or USUAL):
+        return whole
+    if room is None or _total(wide) <= room:
+        return wide
+    name = min(FOLD, max(NARROW, room // 3))
+    narrow, folded = at_most(name, NARROW), at_most(name, NARROW, folded=True)
+    return folded if _total(folded) <= room else narrow
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + BETWEEN * (len(widths) - 1) + EDGES
+
+
+def _tables(widths: Sequence[int], keys: int, room: int | None) -> Iterator[list[int]]:
+    """Which columns stand in each table: the keys, and at least one more if there is one."""
+    first = list(range(keys))
+    shown = list(first)
+    for k in range(keys, len(widths)):
+        if room is not None and len(shown) > keys and _total([widths[j] for j in (*shown, k)]) > room:
+            yield shown
+            shown = list(first)
+        shown.append(k)
+    yield shown

@@ -11,17 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from dotadd.cli import kernel as machine
-from dotadd.cli.cluster import Cluster, partitions
+from dotadd.cli.ending import ELSEWHERE, save
 from dotadd.cli.kernel import KernelOptions
-from dotadd.cli.reading import Reading, tell_skipped, title_of
-from dotadd.cli.saving import ELSEWHERE, save
+from dotadd.cli.large import Cluster, Streaming, partitions, streamed
+from dotadd.cli.options import (
+    OUTPUT,
+    STOPPING,
+    Reading,
+    Solving,
+    VirtualExamples,
+    results,
+    tell_skipped,
+    title_of,
+    trained,
+)
 from dotadd.cli.screen import lenient_screen, tell
-from dotadd.cli.solving import OUTPUT, STOPPING, Solving, results, trained
-from dotadd.cli.streaming import Streaming, streamed
-from dotadd.cli.virtual import VirtualExamples
 
 if TYPE_CHECKING:
-    from dotadd.estimators import LinearSVM
+    from dotadd.estimators.linear import LinearSVM
+    from dotadd.model.file import Record
     from dotadd.sources.base import Source
 
 FIRST_ROWS = 1 << 16  # bytes of data that tell what it is
@@ -75,8 +83,9 @@ def train(
     Parameters
     ----------
     data
-        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA (plain or .gz .bz2 .xz), Arrow, Parquet;
-        images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files (pip install 'dotadd[images]').
+        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA, lattices (plain or .gz .bz2 .xz),
+        Arrow, Parquet; images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files
+        (pip install 'dotadd[images]').
     output
         The model file to write.
     solver
@@ -90,9 +99,9 @@ def train(
     quiet
         No progress and no summary.
     """
-    from dotadd.atomic import require_writable
+    from dotadd._util.atomic import require_writable
+    from dotadd._util.interrupts import Interrupts
     from dotadd.errors import DotaddError, NotConvergedWarning
-    from dotadd.interrupts import Interrupts
 
     if not data:
         raise DotaddError("give a data file to train on")
@@ -115,7 +124,7 @@ def train(
     from dotadd.cli.progress import Watch, opened_log, write_json_line
 
     svm: Any  # either kind of machine, each with its watch and its summary
-    summed_up: Callable[..., dict[str, Any]]
+    summed_up: Callable[..., Record]
     shown: Callable[..., None]
     if kernel.kernel is None:
         svm, watched, summed_up, shown = solving.svm(solver), Watch, summary, show
@@ -126,7 +135,7 @@ def train(
         client = stack.enter_context(cluster.client(solving.jobs))
         file = stack.enter_context(opened_log(log, "a" if streaming.resume else "w")) if log else None
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
-        further: dict[str, Any] = {}
+        further: Record = {}
         if kernel.kernel is None:
             further = {
                 "announce": watch.announce,
@@ -135,7 +144,7 @@ def train(
             }
         if client is not None:
             further["engine"], watch.unit = client, "round"
-            svm.n_jobs = None if cluster.workers else solving.jobs  # the cores are shared out among workers
+            svm.n_jobs = cluster.threads(solving.jobs)
         with watch, warnings.catch_warnings(), Interrupts() as interrupts:
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
             done = trained(svm, source, on_progress=watch, **further)
@@ -173,7 +182,7 @@ def require_testable(held_out: Source, trained_on: Source | None) -> None:
     held_out.skipped.clear()
 
 
-def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
+def summary(svm: LinearSVM, output: str) -> Record:
     """What is worth knowing of a training run, as plain data."""
     inside = svm.model_.inspect(largest=0)
     return {key: inside[key] for key in ("features", "dim", "nonzeros", "classes", "training")} | {"model": output}
@@ -182,7 +191,7 @@ def summary(svm: LinearSVM, output: str) -> dict[str, Any]:
 def show(svm: LinearSVM, output: str) -> None:
     """The summary on screen."""
     from dotadd.cli.screen import duration, facts, label_text, number
-    from dotadd.lengths import length_advice
+    from dotadd.problem.lengths import length_advice
     from dotadd.solvers.result import worst_of
 
     model, found = svm.model_, results(svm)

@@ -39,7 +39,7 @@ def _vectors() -> None:
     import numpy as np
     import scipy.sparse
 
-    from dotadd.estimators import LinearSVM
+    from dotadd.estimators.linear import LinearSVM
 
     y = np.array([1, -1] * 4)
     for dtype in (np.float32, np.float64):
@@ -53,7 +53,7 @@ def _vectors() -> None:
 
 
 def _libsvm() -> None:
-    from dotadd.estimators import LinearSVM
+    from dotadd.estimators.linear import LinearSVM
 
     with tempfile.TemporaryDirectory() as folder:
         for name, lines in {"binary": "+1 1:1 2:1\n-1 2:1\n", "values": "+1 1:0.5 2:2\n-1 2:1.25\n"}.items():
@@ -64,7 +64,7 @@ def _libsvm() -> None:
 
 def _expression(expression: str, strings: list[str]) -> Callable[[], None]:
     def job() -> None:
-        from dotadd.estimators import LinearSVM
+        from dotadd.estimators.linear import LinearSVM
         from dotadd.features.expression import parse
 
         LinearSVM(parse(expression), random_state=0).fit(strings, [1, -1]).predict(strings)
@@ -76,9 +76,9 @@ def _images() -> None:
     """Local binary patterns of images as they are, and of virtual ones."""
     import numpy as np
 
-    from dotadd.estimators import LinearSVM
+    from dotadd.estimators.linear import LinearSVM
     from dotadd.features.lbp import LBP
-    from dotadd.virtual import Virtual
+    from dotadd.sources.virtual import Virtual
 
     faces = np.random.default_rng(0).integers(0, 256, (8, 12, 12)).astype(np.uint8)
     y = np.array([1, -1] * 4)
@@ -92,7 +92,7 @@ def _kernels() -> None:
     """Kernel machines on vectors and on strings, with predictions."""
     import numpy as np
 
-    from dotadd.kernel_machine import KernelSVM
+    from dotadd.estimators.kernel import KernelSVM
 
     y = np.array([1, -1] * 4)
     rows = np.random.default_rng(0).normal(size=(8, 3))
@@ -104,7 +104,7 @@ def _kernels() -> None:
 
 def _lattices() -> None:
     """Rational kernels on strings, and on lattices from a file."""
-    from dotadd.estimators import LinearSVM
+    from dotadd.estimators.linear import LinearSVM
 
     strings = ["some words", "other words"]
     LinearSVM("Rational(ngram(3)) + Rational(gappy_ngram(2, 0.5))", random_state=0).fit(strings, [1, -1])
@@ -116,10 +116,10 @@ def _lattices() -> None:
 
 def _genome() -> None:
     """Windows, a model of them, a scan, and the names of its features."""
-    from dotadd.estimators import LinearSVM
-    from dotadd.naming import strongest_features
-    from dotadd.scan import scan
-    from dotadd.sources.windows import Windows
+    from dotadd.estimators.linear import LinearSVM
+    from dotadd.genome.scan import scan
+    from dotadd.genome.windows import Windows
+    from dotadd.model.naming import strongest_features
 
     with tempfile.TemporaryDirectory() as folder:
         fasta, gff = Path(folder, "genome.fa"), Path(folder, "genes.gff3")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from dotadd.cli.numbers import Real, Whole
+from dotadd.cli.options import Real, Whole
 
 if TYPE_CHECKING:
-    from dotadd.sources.windows import Windows
+    from dotadd.genome.windows import Windows
 
 
 def windows(
@@ -72,12 +72,12 @@ def windows(
     seed
         Decides which stretches are held out and which windows are drawn.
     """
-    from dotadd.atomic import replacing, require_writable
-    from dotadd.cli.bar import Bar
+    from dotadd._util.atomic import replacing, require_writable
+    from dotadd.cli.progress import Bar
     from dotadd.cli.screen import facts
     from dotadd.errors import DotaddError
-    from dotadd.sources.convert import PARQUET, write
-    from dotadd.sources.windows import Windows
+    from dotadd.genome.windows import Windows
+    from dotadd.sources.convert import is_parquet, write
 
     if holdout_output is not None and not holdout:
         raise DotaddError("--holdout-output needs --holdout, the share of the genome to hold out")
@@ -92,12 +92,13 @@ def windows(
             raise DotaddError(f"{held} cannot hold both parts; give another --holdout-output")
         written[held] = train.held_out()
     for path in written:
+        is_parquet(path)  # or refused
         require_writable(path)
     with ExitStack() as stack:  # both files appear, or neither
         for path, part in written.items():
             temporary = stack.enter_context(replacing(path))
             with Bar(f"cutting {path}") as part.on_progress:
-                write(part, temporary, parquet=path.endswith(PARQUET))
+                write(part, temporary, parquet=is_parquet(path))
     facts(_summary(written))
 
 

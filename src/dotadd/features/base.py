@@ -1,32 +1,65 @@
 """FeatureMap: phi, whose one job is to write the non-zeros of phi(z) into a Block.
 
-A map is an immutable description, and `repr(phi)` is the expression that makes it again; model files keep that line.
-Some maps have to see the data's shape before they know the size of their space (how many columns, how long a string):
-`resolve` returns a map that does.
+A map is a description, and `repr(phi)` is the expression that makes it again; model files keep that line. Some maps
+have to see the data's shape before they know the size of their space (how many columns, how long a string): `resolve`
+returns a map that does.
+
+A solver that takes examples one by one reads Blocks. Where many examples meet a w that stands still (predictions, the
+gap, batch solvers), a map may know an order of touching w that is kinder to the cache than example by example: it then
+brings its own `dot` and `add`, and `bulk` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dotadd import block as blocks
-from dotadd.batch import LARGEST_VALUE, Batch, Images, Strings
-from dotadd.block import Block
+from dotadd._util.expression import call_repr, quoted
+from dotadd._util.threads import over_rows
+from dotadd.core import block as blocks
+from dotadd.core.block import Block
+from dotadd.data.batches import LARGEST_VALUE, Batch, Images, Strings
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr, quoted
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
 from dotadd.features.origins import Origins
-from dotadd.features.part import Part
-from dotadd.threads import over_rows
+from dotadd.features.transformer import Transformer
 
 if TYPE_CHECKING:
-    from dotadd.features.indexed import Indexed
     from dotadd.features.stack import Stack
+
+
+class Part:
+    """Features that lie in one stretch of w: a whole map, or the features of a map in one tile of w."""
+
+    bulk: bool = False
+    """Whether `dot` and `add` are faster for many rows than a Block for each few rows."""
+
+    @property
+    def anchor(self) -> int:
+        """The slot that should begin a cache line: maps that lay features out by the line count from it."""
+        return 0
+
+    @property
+    def dim(self) -> int:
+        """Slots of the stretch."""
+        raise NotImplementedError
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        """out[j] += <w, phi(batch[rows[j]])>."""
+        raise NotImplementedError
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        """`dot` with each of several w. What is done to the examples first, a map may do once for all of them."""
+        for w, out in zip(ws, outs, strict=True):
+            self.dot(batch, rows, w, out)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        """w += sum_j coefficients[j] * phi(batch[rows[j]])."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -70,7 +103,7 @@ class Shape:
             self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length, size
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """What is known of it."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
@@ -84,7 +117,7 @@ class BadRow:
     message: str
 
 
-class FeatureMap(Part):
+class FeatureMap(Part, Transformer):
     """phi: raw examples in, sparse rows of a block out.
 
     Subclasses set `takes`, implement `bound` and `fill`, and know `dim` once resolved.
@@ -139,6 +172,14 @@ class FeatureMap(Part):
     def check(self, batch: Batch) -> BadRow | None:
         """The first row that this map cannot take, or None."""
         return None
+
+    @property
+    def checks_rows(self) -> bool:
+        """Whether `check` looks at each row, so that it has to see all of the training data.
+
+        If not, the widest row tells of all.
+        """
+        return type(self).check is not FeatureMap.check
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         """At most so many non-zeros in any row, or an array with a bound for each row."""
@@ -205,52 +246,76 @@ class FeatureMap(Part):
         """What these slots stand for, where it can be told from their numbers."""
         return Origins.unnamed(repr(self), len(slots))
 
+    def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
+        """What `get_feature_names_out` calls these slots; None where their numbers do not tell."""
+        found = self.invert(slots)
+        if columns is not None and (found.position >= len(columns)).any():
+            raise FeatureError(f"{self!r} was given {len(columns)} names, and there are more columns")
+        pairs = zip(found.text.tolist(), found.position.tolist(), strict=True)
+        return [_name(text, position, columns) for text, position in pairs]
+
+    @property
+    def title(self) -> str:
+        """What a stack calls it, as scikit-learn's unions would; the map inside where there is one."""
+        return type(self).__name__.lower()
+
     def hashed(self, bits: int) -> FeatureMap:
         """This map folded into 2**bits slots by a hash."""
-        from dotadd.features.hashing import Hashed
+        from dotadd.features.terms import Term
 
-        return Hashed(bits, self)
+        return Term(self, bits=checked_bits(bits))
 
-    def indexed(self, form: str = "hash_table") -> Indexed:
+    def indexed(self, form: str = "hash_table") -> FeatureMap:
         """This map with a slot of w only for the features that occur in training, found through an index.
 
         form: "hash_table", "sorted_array", "trie" or "dense".
         """
-        from dotadd.features.indexed import Indexed
+        from dotadd.features.terms import Term, checked_form
 
-        return Indexed(self, form)
+        return Term(self, form=checked_form(form))
 
     def normalized(self) -> FeatureMap:
         """This map with every row scaled to length one."""
-        from dotadd.features.normalized import Normalized
+        from dotadd.features.terms import Term
 
-        return Normalized(self)
+        return Term(self, unit=True)
 
     def __add__(self, other: FeatureMap) -> Stack:
         from dotadd.features.stack import Stack
 
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        return Stack.of(self, other)
+        return Stack(self, other)
 
     def __mul__(self, factor: float) -> FeatureMap:
-        from dotadd.features.scaled import Scaled
+        from dotadd.features.terms import Term
 
         if not isinstance(factor, int | float | np.number):
             return NotImplemented
-        return Scaled.of(self, factor)
+        return self if factor == 1.0 else Term(self, factor)
 
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
         """Right for maps that keep their arguments under their own names."""
-        return call_repr(type(self).__name__, **self.__dict__)
+        return call_repr(type(self).__name__, **self._description())
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        if not isinstance(other, FeatureMap) or type(self) is not type(other):
+            return False
+        return self._description() == other._description()
+
+    def _description(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_fitted"}
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+def _name(text: bytes, position: int, columns: Sequence[str] | None) -> str | None:
+    if not text:
+        return None if position < 0 else f"x{position}" if columns is None else columns[position]
+    return text.decode(errors="backslashreplace") + (f"@{position}" if position >= 0 else "")
 
 
 def squared_norms_of(phi: FeatureMap, batch: Batch, threads: int, rows: np.ndarray | None = None) -> np.ndarray:
@@ -258,7 +323,7 @@ def squared_norms_of(phi: FeatureMap, batch: Batch, threads: int, rows: np.ndarr
     out = np.empty(len(batch) if rows is None else len(rows))
 
     def measure(first: int, stop: int) -> None:
-        some = np.arange(first, stop, dtype=np.int64) if rows is None else rows[first:stop]
+        some = blocks.some_rows(rows, first, stop, len(batch))
         out[first:stop] = phi.squared_norms(batch, some)
 
     over_rows(measure, len(out), threads)
@@ -285,19 +350,20 @@ def require_room(phi: FeatureMap) -> None:
         )
 
 
-def sub_state(state: Mapping[str, np.ndarray], part: str) -> dict[str, np.ndarray]:
+def sub_state(state: Mapping[str, Any], part: str, mark: str = ".") -> dict[str, Any]:
     """The state of a part of a map: what its names begin with is dropped."""
-    return {name.removeprefix(f"{part}."): array for name, array in state.items() if name.startswith(f"{part}.")}
+    begin = f"{part}{mark}"
+    return {name.removeprefix(begin): array for name, array in state.items() if name.startswith(begin)}
 
 
-def checked_int(name: str, value: Any, low: int, high: int) -> int:
+def checked_int(name: str, value: object, low: int, high: int) -> int:
     """value as an int, if it is a whole number between low and high."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         raise FeatureError(f"{name} has to be a whole number from {low} to {high}, and not {quoted(value)}")
     return int(value)
 
 
-def checked_factor(name: str, value: Any, largest: float = LARGEST_VALUE) -> float:
+def checked_factor(name: str, value: object, largest: float = LARGEST_VALUE) -> float:
     """value as a float, if it is a number up to `largest`, with which features and their squares stay numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not -largest <= value <= largest:
         raise FeatureError(
@@ -306,7 +372,7 @@ def checked_factor(name: str, value: Any, largest: float = LARGEST_VALUE) -> flo
     return float(value)
 
 
-def checked_bits(bits: Any) -> int:
+def checked_bits(bits: object) -> int:
     """The size of a hash table as a power of two."""
     return checked_int("bits", bits, 1, 32)
 

@@ -11,24 +11,22 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from dotadd._util.expression import Reader, is_number
+from dotadd.automata.builders import KNOWN as TRANSDUCERS
 from dotadd.automata.builders import Builder
-from dotadd.automata.expression import KNOWN as TRANSDUCERS
 from dotadd.errors import AutomatonError, FeatureError
-from dotadd.expression import Reader, is_number
 from dotadd.features.base import FeatureMap
-from dotadd.features.gappy import GappySpectrum
-from dotadd.features.hashing import Hashed
+from dotadd.features.inexact import GappySpectrum, MismatchSpectrum
 from dotadd.features.lbp import LBP
 from dotadd.features.linear import Linear
-from dotadd.features.mismatch import MismatchSpectrum
 from dotadd.features.polynomial import Polynomial
 from dotadd.features.rational import Rational
-from dotadd.features.shifted import WeightedDegreeShift
 from dotadd.features.spectrum import Spectrum, WeightedSpectrum
+from dotadd.features.terms import Hashed
 from dotadd.features.text import BagOfWords, NGrams, WordNGrams
-from dotadd.features.weighted_degree import WeightedDegree
+from dotadd.features.weighted_degree import WeightedDegree, WeightedDegreeShift
 
-KNOWN: dict[str, type[FeatureMap]] = {
+KNOWN: dict[str, Callable[..., FeatureMap]] = {
     known.__name__: known
     for known in (
         Linear,
@@ -51,7 +49,7 @@ METHODS = ("hashed", "indexed", "normalized")
 METHODS_TEXT = ".hashed(bits), .indexed(form) and .normalized()"
 
 
-def parse(text: str, extra: Mapping[str, type[FeatureMap]] | None = None) -> FeatureMap:
+def parse(text: str, extra: Mapping[str, Callable[..., FeatureMap]] | None = None) -> FeatureMap:
     """The map that an expression describes. `extra` gives the names of further maps."""
     return FeatureReader(KNOWN | dict(extra or {})).read(text)
 

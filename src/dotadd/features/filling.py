@@ -1,16 +1,17 @@
-"""Filling: phi over a batch, handed out in blocks that stay in the cache, rows in any order."""
+"""Filling: phi over a batch, handed out in blocks that stay in the cache, rows in any order; and rows that are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dotadd.batch import Batch
-from dotadd.block import Block
+from dotadd.core.block import Block, every_row, row_type
+from dotadd.data.batches import Batch
 
 if TYPE_CHECKING:
     from dotadd.features.base import FeatureMap
@@ -46,6 +47,7 @@ class Filling:
 
         With `ahead`, a thread of its own fills the next block while this one is in use.
         """
+        rows = rows.astype(row_type(len(self.batch)), copy=False)
         if self.view is not None:
             step = max(1, int(CALL_NONZEROS / self._mean))
             for first in range(0, len(rows), step):
@@ -57,11 +59,12 @@ class Filling:
             block: Block | None = None
             for some in self._cut(rows, SCRATCH_BYTES):
                 block = self._filled(some, block)
-                yield Picked(block, np.arange(len(some)), some)
+                yield Picked(block, every_row(len(some)), some)
 
     def _largest(self, rows: np.ndarray) -> int:
         """Non-zeros that the longest of these rows may have."""
-        return int(np.max(self._bound if np.ndim(self._bound) == 0 else self._bound[rows], initial=0))  # type: ignore[index]
+        bound = np.asarray(self._bound)
+        return int(np.max(bound if bound.ndim == 0 else bound[rows], initial=0))
 
     def _ahead(self, pieces: Iterator[np.ndarray]) -> Iterator[Picked]:
         with ThreadPoolExecutor(1) as pool:
@@ -71,7 +74,7 @@ class Filling:
                 filling = None if some is None else (pool.submit(self._filled, some, spare), some)
                 if pending is not None:
                     block, theirs = pending[0].result(), pending[1]
-                    yield Picked(block, np.arange(len(theirs)), theirs)
+                    yield Picked(block, every_row(len(theirs)), theirs)
                     spare = block
                 pending = filling
 
@@ -103,3 +106,54 @@ class Filling:
 
     def _scratch(self, bounds: np.ndarray) -> Block:
         return Block.scratch(bounds, self.phi.dim, distinct=self.phi.distinct, dtype=self.dtype)
+
+
+class PlacedRows(NamedTuple):
+    """Row r is indices[offsets[r] : offsets[r + 1]] with the values beside them."""
+
+    offsets: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def joined(cls, parts: list[PlacedRows]) -> PlacedRows:
+        """The rows of all parts, one part after the other."""
+        if not parts:
+            return cls(np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float32))
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        indices, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+        return cls(np.concatenate([[0], np.cumsum(lengths)]), indices, values)
+
+
+class Keeping:
+    """The parts of some rows, which threads bring in any order: all are kept, or, if there is no room, none."""
+
+    def __init__(self, count: int, room: float) -> None:
+        self._parts: list[PlacedRows | None] = [None] * count
+        self._room = room
+        self._lock = Lock()
+
+    def put(self, number: int, part: PlacedRows) -> None:
+        size = part.indices.nbytes + part.values.nbytes
+        with self._lock:
+            self._room -= size
+            if self._room < 0:
+                self._parts = []  # what is there is of no use without the rest
+            else:
+                self._parts[number] = part
+
+    def rows(self) -> PlacedRows | None:
+        """All rows once every part was put, or None."""
+        if self._room < 0:
+            return None
+        parts = [part for part in self._parts if part is not None]
+        assert len(parts) == len(self._parts), "a part is missing"
+        return PlacedRows.joined(parts)
+
+
+class KeptRows(NamedTuple):
+    """How many non-zeros each row of a batch has, and the rows, if there is room for them."""
+
+    batch: Batch
+    lengths: np.ndarray
+    rows: PlacedRows | None

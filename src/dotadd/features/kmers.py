@@ -24,22 +24,20 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import Batch, Strings
-from dotadd.block import Block
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, Strings
 from dotadd.features import position_tables, shared_tables
-from dotadd.features.alphabet import FOREIGN, Alphabet, byte_name
-from dotadd.features.base import BadRow, FeatureMap, checked_dim
+from dotadd.features.alphabet import FOREIGN, Alphabet, Span, byte_name, clip
+from dotadd.features.base import BadRow, FeatureMap, Part, checked_dim
 from dotadd.features.kmer_hash import SEED, finish, orders_on_a_line, position_stir, step, within
 from dotadd.features.origins import Origins, invert_kmers, kmer_origins
-from dotadd.features.part import Part
-from dotadd.features.span import Span, clip
 
 TRANSPOSED = 1 << 24  # letters that stand transposed at a time; more strings at once make better use of the cache
 LINE = 16  # slots of float32 on a cache line
 MOST_COUNTED = 1 << 22  # slots of a space in which occurrences are counted to find lengths
 
 
-class Layout(NamedTuple):
+class KmerLayout(NamedTuple):
     """Where the k-mers of each order lie. Arrays have a place for each order, and an unused one at 0."""
 
     values: np.ndarray
@@ -65,7 +63,7 @@ class KmerMap(FeatureMap):
     alphabet: Alphabet
     span: Span | None
 
-    def layout(self) -> Layout:
+    def layout(self) -> KmerLayout:
         raise NotImplementedError
 
     def codes(self) -> np.ndarray:
@@ -114,7 +112,7 @@ class KmerMap(FeatureMap):
         )  # fmt: skip
 
     @property
-    def bulk(self) -> bool:  # type: ignore[override]
+    def bulk(self) -> bool:  # type: ignore[override]  # depends on how features are laid out
         layout = self.layout()
         return self.as_they_stand and (layout.stride > 0 or layout.bits == 0)
 
@@ -239,26 +237,26 @@ class _Positions(Part):
 
 
 @lru_cache
-def explicit_layout(betas: tuple[float, ...], size: int, per_position: bool) -> Layout:
+def explicit_layout(betas: tuple[float, ...], size: int, per_position: bool) -> KmerLayout:
     """A table with a slot for every k-mer for each order, and for each position if wanted."""
     ends = list(accumulate((size**k for k in range(1, len(betas) + 1)), initial=0))
     return _layout(betas, len(betas), [0, *ends[:-1]], ends[-1] if per_position else 0, 0, 1, 0)
 
 
 @lru_cache
-def single_layout(order: int) -> Layout:
+def single_layout(order: int) -> KmerLayout:
     """One order alone, with a slot for every k-mer."""
     return _layout((0.0,) * (order - 1) + (1.0,), order, [0] * (order + 1), 0, 0, 1, 0)
 
 
 @lru_cache
-def shared_hash_layout(betas: tuple[float, ...], bits: int) -> Layout:
+def shared_hash_layout(betas: tuple[float, ...], bits: int) -> KmerLayout:
     """All orders hashed into one table."""
     return _layout(betas, 0, [0] * (len(betas) + 1), 0, bits, 1, 0)
 
 
 @lru_cache
-def hash_tables_layout(betas: tuple[float, ...], size: int, bits: int) -> Layout:
+def hash_tables_layout(betas: tuple[float, ...], size: int, bits: int) -> KmerLayout:
     """A table of 2**bits for each position and order; orders that fit are counted through."""
     degree = len(betas)
     explicit = sum(size**k <= 2**bits for k in range(1, degree + 1))
@@ -270,9 +268,9 @@ def hash_tables_layout(betas: tuple[float, ...], size: int, bits: int) -> Layout
 
 def _layout(
     betas: tuple[float, ...], explicit: int, offsets: list[int], stride: int, bits: int, group: int, group_bits: int
-) -> Layout:
+) -> KmerLayout:
     values, starts = np.sqrt([0.0, *betas]), np.array(offsets, np.uint64)
-    return Layout(values, explicit, starts, stride, bits, group, group_bits)
+    return KmerLayout(values, explicit, starts, stride, bits, group, group_bits)
 
 
 @kernel

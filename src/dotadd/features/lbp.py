@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
 from dotadd._jit import plain
-from dotadd.batch import Batch, Images
-from dotadd.block import Block
+from dotadd._util.expression import call_repr
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, Images
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
 from dotadd.features import binary_patterns
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim, checked_int
+from dotadd.features.base import BadRow, FeatureMap, Part, Shape, checked_dim, checked_int
 from dotadd.features.binary_patterns import PATTERNS, TOGETHER
 from dotadd.features.origins import Origins
-from dotadd.features.part import Part
 
 Size = tuple[int, int]
 STRIP_BYTES = 3 << 19  # of patterns that are written down at a time
@@ -72,7 +70,7 @@ class LBP(FeatureMap):
         """Height and width of each level."""
         looked_at = self.window or self.size
         if looked_at is None:
-            raise FeatureError(f"{self!r} does not know the size of the images yet: resolve it with the data's shape")
+            raise FeatureError(f"{self!r} does not know the size of the images yet: give size=, or call fit(X)")
         height, width = looked_at
         sizes: list[Size] = []
         while min(height, width) >= LEAST and (self.levels is None or len(sizes) < self.levels):
@@ -102,6 +100,10 @@ class LBP(FeatureMap):
         if self.size is None or size == self.size:
             return None
         return BadRow(0, None, f"has {_text(size)} pixels, and the model was made for {_text(self.size)}")
+
+    @property
+    def checks_rows(self) -> bool:
+        return False  # all images of one source have the same size
 
     def bound(self, batch: Batch) -> int:
         return self.pixels
@@ -215,7 +217,7 @@ def _types(dtype: np.dtype, levels: int) -> tuple[np.ndarray, np.ndarray, np.nda
     return np.empty(0, sums), np.empty(0, f"u{dtype.itemsize}"), np.empty(0, f"u{sums.itemsize}")
 
 
-def _checked_size(name: str, size: Any, least: int) -> Size | None:
+def _checked_size(name: str, size: object, least: int) -> Size | None:
     if size is None:
         return None
     if not isinstance(size, tuple | list) or len(size) != 2:

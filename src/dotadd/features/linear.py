@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dotadd import block as blocks
 from dotadd._jit import kernel, plain
-from dotadd.batch import Batch, DenseRows, Images, SparseRows
-from dotadd.block import Block
+from dotadd._util.expression import call_repr
+from dotadd.core import block as blocks
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, DenseRows, Images, SparseRows
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_int
 from dotadd.features.origins import Origins
+
+if TYPE_CHECKING:
+    from dotadd.features.polynomial import Polynomial
 
 
 class Linear(FeatureMap):
@@ -33,7 +38,7 @@ class Linear(FeatureMap):
     @property
     def dim(self) -> int:
         if self.n_features is None:
-            raise FeatureError("Linear() does not know the number of columns yet: resolve it with the data's shape")
+            raise FeatureError("Linear() does not know the number of columns yet: give n_features=, or call fit(X)")
         return self.n_features
 
     def resolve(self, shape: Shape) -> Linear:
@@ -45,6 +50,10 @@ class Linear(FeatureMap):
 
     def check(self, batch: Batch) -> BadRow | None:
         return too_wide(batch, self.dim)
+
+    @property
+    def checks_rows(self) -> bool:
+        return False
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         return row_lengths(batch)
@@ -72,6 +81,16 @@ class Linear(FeatureMap):
         names = Origins.unnamed(repr(self), len(slots))
         names.position[:] = slots
         return names
+
+    def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
+        return super().names(slots, checked_columns(self, columns))
+
+
+def checked_columns(phi: Linear | Polynomial, columns: Sequence[str] | None) -> Sequence[str] | None:
+    """The names of the columns, if there are as many as columns."""
+    if columns is not None and phi.n_features not in (None, len(columns)):
+        raise FeatureError(f"input_features has {len(columns)} names, and {phi.n_features} columns were seen")
+    return columns
 
 
 def vectors(batch: Batch) -> Block:

@@ -6,18 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dotadd.batch import Batch, Strings
-from dotadd.block import Block
-from dotadd.features.base import BadRow, FeatureMap
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, Strings
+from dotadd.data.virtual import Originals, VirtualBatch
+from dotadd.features.base import BadRow, FeatureMap, Part
 from dotadd.features.learning import Learner, PartsLearner
 from dotadd.features.linear import Linear
 from dotadd.features.origins import Origins
-from dotadd.features.part import Part
-from dotadd.features.wrapped import Wrapped
-from dotadd.transforms.batch import Originals, VirtualBatch
+from dotadd.features.terms import Term
 
 
-class OnDemand(Wrapped):
+class OnDemand(Term):
     """phi on virtual examples: the rows of a block are made, and then phi sees them as it sees any.
 
     Batches of what phi reads pass through. It is there for training only, and `repr` is that of phi: a model keeps phi.
@@ -104,6 +103,8 @@ class OnDemand(Wrapped):
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         _Made(self.phi).add(batch, rows, coefficients, w)
+
+    squared_norms = FeatureMap.squared_norms
 
     def tiles(self, slots: int) -> list[tuple[int, Part]]:
         return [(first, _Made(tile)) for first, tile in self.phi.tiles(slots)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.batch import Strings
+from dotadd.data.batches import Strings
 from dotadd.features.alphabet import FOREIGN
 
 if TYPE_CHECKING:
@@ -73,7 +73,10 @@ def invert_kmers(phi: KmerMap, slots: np.ndarray) -> Origins:
     if layout.stride:
         position, inside = inside // layout.stride, inside % layout.stride
     stir = (position * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - layout.bits)  # no bits: everything is shifted out
-    for k in np.flatnonzero(layout.values[: layout.explicit + 1]).tolist():
+    orders = np.arange(1, layout.explicit + 1)
+    if not np.diff(layout.offsets[orders].astype(np.int64)).all():  # one table: the order that is written has it
+        orders = np.flatnonzero(layout.values[: layout.explicit + 1])
+    for k in orders.tolist():
         number = (inside - int(layout.offsets[k])) ^ stir
         found = np.flatnonzero((inside >= int(layout.offsets[k])) & (number >= 0) & (number < size**k))
         digits = number[found, None] // size ** np.arange(k - 1, -1, -1) % size

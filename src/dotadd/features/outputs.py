@@ -11,41 +11,18 @@ of the lattice and the number of symbols copied, and its arcs are known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.connection import connect
-from dotadd.automata.order import topological_order
+from dotadd.automata.connection import connect, topological_order
 from dotadd.automata.scratch import longer
-from dotadd.batch import Strings, item_places
-from dotadd.features.output_ids import EMPTY, extended
-from dotadd.lattices import Lattices
+from dotadd.data.batches import Strings
+from dotadd.data.lattices import Lattices
+from dotadd.data.ragged import item_places
+from dotadd.features.string_counts import EMPTY, LEAST, Outputs, extended
 
-LEAST = 2.0**-24  # of the weight of a whole lattice, what a float32 keeps: prefixes with gaps that count less go
 OUT_OF_ENTRIES, OUT_OF_ROOM = -1, -2
-
-
-class Outputs(NamedTuple):
-    """Row r has the outputs ids[offsets[r]:offsets[r + 1]], each once, and their weights beside them."""
-
-    offsets: np.ndarray
-    ids: np.ndarray
-    values: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        return self.ids.nbytes + self.values.nbytes
-
-    @classmethod
-    def joined(cls, parts: Sequence[Outputs]) -> Outputs:
-        lengths = [np.diff(part.offsets) for part in parts]
-        offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))])
-        ids = np.concatenate([np.empty(0, np.uint64), *(part.ids for part in parts)])
-        return cls(offsets, ids, np.concatenate([np.empty(0), *(part.values for part in parts)]))
 
 
 _Scratch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]

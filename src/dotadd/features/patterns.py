@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import Batch, Strings
-from dotadd.block import Block
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, Strings
 from dotadd.features.alphabet import FOREIGN
 from dotadd.features.base import checked_dim
-from dotadd.features.hashing import slot_of
+from dotadd.features.forms.base import slot_of
 from dotadd.features.kmers import KmerMap
 
 RADIX = 0x9E3779B97F4A7C15

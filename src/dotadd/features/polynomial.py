@@ -14,18 +14,22 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import LARGEST_VALUE, Batch, DenseRows, SparseRows
-from dotadd.block import Block
+from dotadd._util.expression import call_repr
+from dotadd.core.block import Block
+from dotadd.data.batches import LARGEST_VALUE, Batch, DenseRows, SparseRows
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
 from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits, checked_dim, checked_factor, checked_int
-from dotadd.features.hashing import slot_of
-from dotadd.features.linear import row_lengths, too_large, too_wide, vectors
+from dotadd.features.forms.base import slot_of
+from dotadd.features.linear import checked_columns, row_lengths, too_large, too_wide, vectors
+from dotadd.features.origins import Origins
+from dotadd.features.transformer import with_bits
 
 
 class Polynomial(FeatureMap):
@@ -46,7 +50,7 @@ class Polynomial(FeatureMap):
         self.bits: int | None = None
 
     def __repr__(self) -> str:
-        options: dict[str, Any] = {} if self.coef0 == 0 else {"coef0": self.coef0}
+        options: dict[str, object] = {} if self.coef0 == 0 else {"coef0": self.coef0}
         if self.n_features is not None:
             options["n_features"] = self.n_features
         text = call_repr("Polynomial", self.degree, **options)
@@ -57,7 +61,7 @@ class Polynomial(FeatureMap):
         if self.bits is not None:
             return 2**self.bits
         if self.n_features is None:
-            raise FeatureError(f"{self!r} does not know the number of columns yet: resolve it with the data's shape")
+            raise FeatureError(f"{self!r} does not know the number of columns yet: give n_features=, or call fit(X)")
         return checked_dim(self, self._monomials(self.n_features))
 
     @property
@@ -77,6 +81,10 @@ class Polynomial(FeatureMap):
         wide = None if self.bits is not None or self.n_features is None else too_wide(batch, self.n_features)
         return wide or too_large(batch, self.largest, f"the products of {self.degree} such values")
 
+    @property
+    def checks_rows(self) -> bool:
+        return self.largest < LARGEST_VALUE  # or no source lets in what is too large for it
+
     def bound(self, batch: Batch) -> int | np.ndarray:
         lengths = row_lengths(batch)
         return self._monomials(lengths if isinstance(lengths, int) else lengths.astype(np.int64))
@@ -93,6 +101,34 @@ class Polynomial(FeatureMap):
             self.bits or 0, block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
 
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return super().get_params(deep) | {"bits": self.bits}
+
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        return with_bits(type(self), self.get_params() | dict(params))
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        names = Origins.unnamed(repr(self), len(slots))
+        if self.bits is None:
+            names.text[:] = [name.encode() for name in self._products(slots, None)]
+        return names
+
+    def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
+        if self.bits is not None:
+            return [None] * len(slots)
+        return list(self._products(slots, checked_columns(self, columns)))
+
+    def _products(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str]:
+        """The products with these numbers, written as scikit-learn writes them: x0 x1^2."""
+        rest, names = slots.astype(np.int64), [Counter[int]() for _ in slots]
+        for degree in range(self.degree, 0, -1):
+            coordinate = _largest(rest, degree)
+            rest = rest - _simplex(coordinate, degree)
+            for name, at in zip(names, coordinate.tolist(), strict=True):
+                name[at] += 1
+        constant = int(self.coef0 > 0)
+        return [_product(name, constant, columns) for name in names]
+
     def hashed(self, bits: int) -> FeatureMap:
         """This map with the numbers of its monomials hashed into 2**bits slots."""
         if self.bits is not None:
@@ -100,6 +136,28 @@ class Polynomial(FeatureMap):
         twin = copy.copy(self)
         twin.bits, twin.distinct = checked_bits(bits), False
         return twin
+
+
+def _simplex(k: np.ndarray, degree: int) -> np.ndarray:
+    """Numbers of coordinates up to k - 1, in order, of which there are `degree`: C(k + degree - 1, degree)."""
+    return k if degree == 1 else k * (k + 1) // 2 if degree == 2 else k * (k + 1) // 2 * (k + 2) // 3
+
+
+def _largest(numbers: np.ndarray, degree: int) -> np.ndarray:
+    """The largest k with _simplex(k) <= number: a root that rounding may have moved, and its neighbours."""
+    k = ((math.factorial(degree) * numbers.astype(np.float64)) ** (1 / degree)).astype(np.int64) + 1
+    for _ in range(degree + 2):
+        k = np.where((k > 0) & (_simplex(k, degree) > numbers), k - 1, k)
+    return k
+
+
+def _product(powers: Counter[int], constant: int, columns: Sequence[str] | None) -> str:
+    factors = []
+    for at, power in sorted(powers.items()):
+        if at >= constant:
+            name = f"x{at - constant}" if columns is None else columns[at - constant]
+            factors.append(name if power == 1 else f"{name}^{power}")
+    return " ".join(factors) or "1"
 
 
 @inner

@@ -15,26 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from dotadd import block as blocks
-from dotadd import memory
 from dotadd._jit import kernel, plain
+from dotadd._util import memory
+from dotadd._util.expression import call_repr, quoted
+from dotadd._util.threads import for_each
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.builders import Builder, GappyNGram, NGram, Scaled, Sum
-from dotadd.batch import Batch, Strings
-from dotadd.block import Block
+from dotadd.automata.builders import Builder, GappyNGram, NGram, ScaledTransducer, TransducerSum
+from dotadd.core import block as blocks
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, Strings
+from dotadd.data.lattices import Lattices
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr, quoted
 from dotadd.features.base import BadRow, FeatureMap, checked_bits, checked_factor
-from dotadd.features.gappy_strings import dense_order, gappy_counts
-from dotadd.features.hashing import slot_of
-from dotadd.features.kept_rows import Keeping, KeptRows, PlacedRows
+from dotadd.features.filling import Keeping, KeptRows, PlacedRows
+from dotadd.features.forms.base import HashedIds, slot_of
 from dotadd.features.origins import Origins
-from dotadd.features.output_ids import WRITTEN_OUT, extended, letters_of
-from dotadd.features.outputs import Outputs, chains, counted
+from dotadd.features.outputs import chains, counted
+from dotadd.features.string_counts import WRITTEN_OUT, Outputs, dense_order, extended, gappy_counts, letters_of
 from dotadd.features.transducer import Transducer
-from dotadd.lattices import Lattices
-from dotadd.threads import for_each
-from dotadd.weights.hashed import Hashed as Form
 
 BITS = 22
 KEPT = 0.25  # of free memory, for features that are computed once for a batch; where there are more, they are made anew
@@ -92,7 +90,7 @@ class Rational(FeatureMap):
             self._make_ready(Transducer.of(transducer))
 
     def __repr__(self) -> str:
-        options: dict[str, Any] = {} if self.bits == BITS else {"bits": self.bits}
+        options: dict[str, object] = {} if self.bits == BITS else {"bits": self.bits}
         options |= {} if self.posteriors else {"posteriors": False}
         options |= {} if self.digest is None else {"digest": self.digest}
         return call_repr("Rational", None if isinstance(self.transducer, Automaton) else self.transducer, **options)
@@ -118,11 +116,16 @@ class Rational(FeatureMap):
             return self
         if not isinstance(self.transducer, Builder):
             return self if self._ready is not None else self._with(self._prepared())
-        labels = batch.letters if isinstance(batch, Strings) else batch.labels  # type: ignore[attr-defined]
+        labels = _labels(batch)
         known = np.empty(0, np.int64) if self._symbols is None else self._symbols
         symbols = np.union1d(known, np.unique(labels)).astype(np.int64)
         symbols = symbols[symbols > 0]
         return self if self._symbols is not None and len(symbols) == len(known) else self._with_symbols(symbols)
+
+    def with_params(self, params: Mapping[str, Any]) -> FeatureMap:
+        # another transducer has another digest
+        own = self.get_params() | ({"digest": None} if "transducer" in params else {})
+        return Rational(**own | dict(params))
 
     def _with(self, ready: Transducer) -> Rational:
         twin = copy.copy(self)
@@ -150,7 +153,7 @@ class Rational(FeatureMap):
         if self._ready is not None:
             return self._ready
         if isinstance(self.transducer, Builder):
-            raise FeatureError(f"{self!r} has not seen the training data yet: use phi.resolve(shape).learn(batch)")
+            raise FeatureError(f"{self!r} has not seen the training data yet: call fit(X), or learn(batch)")
         if self.transducer is None:
             raise FeatureError(f"{self!r} has no transducer: give one, or load the model that it belongs to")
         from dotadd.automata.files import read
@@ -174,6 +177,10 @@ class Rational(FeatureMap):
         if self._counters is not None or isinstance(self.transducer, Builder) or not isinstance(batch, Strings):
             return None
         return self._prepared().foreign(batch)
+
+    @property
+    def checks_rows(self) -> bool:
+        return self._counters is None and not isinstance(self.transducer, Builder)
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         if self._rolls(batch):
@@ -253,7 +260,7 @@ class Rational(FeatureMap):
     def _placed(self, batch: Batch, rows: np.ndarray) -> PlacedRows:
         """These rows, ids hashed to slots; values have the precision that blocks have by default."""
         offsets, ids, values = self._outputs(batch, rows)
-        indices = ids if self.bits is None else Form(self.bits).find(ids).astype(np.uint32)
+        indices = ids if self.bits is None else HashedIds(self.bits).find(ids).astype(np.uint32)
         return PlacedRows(offsets, indices, values.astype(np.float32))
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
@@ -278,7 +285,7 @@ class Rational(FeatureMap):
         if transducer is None:
             assert isinstance(self.transducer, Builder)
             one = batch.take(np.array([row]))
-            labels = np.unique(one.letters if isinstance(one, Strings) else one.labels)  # type: ignore[attr-defined]
+            labels = np.unique(_labels(one))
             transducer = Transducer.over(labels[labels > 0], self.transducer)
         spelled = transducer.spelled(batch, row)
         return [spelled.get(number, b"") for number in self._outputs(batch, np.array([row])).ids.tolist()]
@@ -290,13 +297,25 @@ class Rational(FeatureMap):
         return names
 
 
+def _labels(batch: Batch) -> np.ndarray:
+    """The labels of these rows; a slice of a batch still has those of all."""
+    if not len(batch):
+        return np.empty(0, np.int64)
+    if isinstance(batch, Strings):
+        starts, ends = batch.bounds(np.array([0, len(batch) - 1]))
+        return batch.letters[starts[0] : ends[1]]
+    assert isinstance(batch, Lattices)
+    first, last = batch.arc_offsets[batch.state_offsets[[0, -1]]]
+    return batch.labels[first:last]
+
+
 def _check_factors(builder: Builder) -> None:
     """Refuse factors with which features, or their squares, would overflow."""
     match builder:
-        case Sum(terms=terms):
+        case TransducerSum(terms=terms):
             for term in terms:
                 _check_factors(term)
-        case Scaled(factor=factor, of=inside):
+        case ScaledTransducer(factor=factor, of=inside):
             checked_factor("the factor of a transducer", factor)
             _check_factors(inside)
 
@@ -304,10 +323,11 @@ def _check_factors(builder: Builder) -> None:
 def _counters(builder: Builder, factor: float = 1.0) -> np.ndarray | None:
     """A sum of n-gram counters as rows (n, decay, factor, gaps); None if there is anything else in it."""
     match builder:
-        case Sum(terms=terms):
+        case TransducerSum(terms=terms):
             parts = [_counters(term, factor) for term in terms]
-            return None if any(part is None for part in parts) else np.concatenate(parts)  # type: ignore[arg-type]
-        case Scaled(factor=number, of=inside):
+            counters = [part for part in parts if part is not None]
+            return np.concatenate(counters) if len(counters) == len(parts) else None
+        case ScaledTransducer(factor=number, of=inside):
             return _counters(inside, factor * number)
         case GappyNGram(n=n, decay=decay, gaps=gaps):
             return np.array([[n, decay, factor, -1 if gaps is None else gaps]], np.float64)

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from dotadd.batch import LARGEST_VALUE, Batch
-from dotadd.block import Block
+from dotadd._util.expression import call_repr, quoted
+from dotadd.core.block import Block
+from dotadd.data.batches import LARGEST_VALUE, Batch
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr, quoted
-from dotadd.features.alphabet import Alphabet
+from dotadd.features.alphabet import Alphabet, Span, as_span
 from dotadd.features.base import FeatureMap, Shape, checked_bits, checked_dim, checked_int
-from dotadd.features.kmers import KmerMap, Layout, explicit_layout, shared_hash_layout, single_layout
+from dotadd.features.kmers import KmerLayout, KmerMap, explicit_layout, shared_hash_layout, single_layout
 from dotadd.features.origins import Origins, invert_kmers
 from dotadd.features.patterns import Patterns, pattern_bound, pattern_fill
-from dotadd.features.span import Span, as_span
+from dotadd.features.transformer import with_bits
 
 MAX_ORDER = 1000
 LARGEST_BETA = LARGEST_VALUE**2  # features have its square root
@@ -71,15 +70,25 @@ class StringMap(KmerMap):
         self.bits: int | None = None
 
     @property
+    def k(self) -> int:
+        return self.order
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return super().get_params(deep) | {"alphabet": self.alphabet.name, "bits": self.bits}
+
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        return with_bits(type(self), self.get_params() | dict(params))
+
+    @property
     def folded(self) -> bool:
         """Whether a k-mer and its reverse complement are one feature."""
         return self.strands == "both"
 
-    def _arguments(self) -> tuple[Any, ...]:
+    def _arguments(self) -> tuple[object, ...]:
         return (self.order,)
 
-    def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {}
+    def _options(self) -> dict[str, object]:
+        options: dict[str, object] = {}
         if self.alphabet.name != "dna":
             options["alphabet"] = self.alphabet.name
         if self.span is not None:
@@ -96,7 +105,7 @@ class StringMap(KmerMap):
     def dim(self) -> int:
         return 2**self.bits if self.bits is not None else checked_dim(self, self.alphabet.size**self.order)
 
-    def layout(self) -> Layout:
+    def layout(self) -> KmerLayout:
         """That of one order alone."""
         if self.bits is not None:
             return shared_hash_layout(_last_alone(self.order), self.bits)
@@ -187,7 +196,7 @@ class WeightedSpectrum(StringMap):
         super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
         self.weights = checked_weights(weights, self.order)
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, object]:
         weights = {} if self.weights is None else {"weights": self.weights}
         return weights | super()._options()
 
@@ -200,7 +209,7 @@ class WeightedSpectrum(StringMap):
     def patterns(self) -> Patterns | None:
         return _contiguous(beta(self.weights, self.order), self.alphabet.size, True) if self.folded else None
 
-    def layout(self) -> Layout:
+    def layout(self) -> KmerLayout:
         betas = beta(self.weights, self.order)
         if self.bits is not None:
             return shared_hash_layout(betas, self.bits)

@@ -5,25 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from dotadd.batch import Batch
-from dotadd.block import Block
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim, sub_state
-from dotadd.features.learning import Learner, PartsLearner, learned
+from dotadd.features.base import BadRow, FeatureMap, Part, Shape, checked_dim, sub_state
+from dotadd.features.learning import Learner, StackLearner, learned
 from dotadd.features.origins import Origins
-from dotadd.features.part import Part
 
 
 class Stack(FeatureMap):
-    """Maps over the same raw examples, each with an index range of its own, in this order."""
+    """Maps over the same raw examples, each with an index range of its own, in this order. Stacks among them are taken
+    apart."""
 
     is_sum = True
+    parts: tuple[FeatureMap, ...]
 
     def __init__(self, *parts: FeatureMap) -> None:
+        parts = tuple(part for phi in parts for part in (phi.parts if isinstance(phi, Stack) else (phi,)))
         self.parts = parts
         self.takes = tuple(kind for kind in parts[0].takes if all(kind in part.takes for part in parts))
         self.distinct = all(part.distinct for part in parts)
@@ -32,20 +35,45 @@ class Stack(FeatureMap):
             reads = [f"{part!r} reads {' or '.join(kind.kind for kind in part.takes)}" for part in parts]
             raise FeatureError(f"these maps cannot be stacked: {', '.join(reads)}")
 
-    @classmethod
-    def of(cls, *maps: FeatureMap) -> Stack:
-        """A stack in which stacks among the maps are taken apart."""
-        return cls(*(part for phi in maps for part in (phi.parts if isinstance(phi, Stack) else (phi,))))
-
     def __repr__(self) -> str:
         return " + ".join(repr(part) for part in self.parts)
+
+    @property
+    def titles(self) -> list[str]:
+        """What each part is called in names of parameters and features: spectrum, or spectrum-1 if there are more."""
+        titles = [part.title for part in self.parts]
+        return [
+            title if titles.count(title) == 1 else f"{title}-{titles[: k + 1].count(title)}"
+            for k, title in enumerate(titles)
+        ]
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        parts = dict(zip(self.titles, self.parts, strict=True))
+        inside = [(title, part.get_params()) for title, part in parts.items() if deep]
+        return parts | {f"{title}__{name}": value for title, params in inside for name, value in params.items()}
+
+    def with_params(self, params: Mapping[str, Any]) -> FeatureMap:
+        parts = []
+        for title, part in zip(self.titles, self.parts, strict=True):
+            inside = sub_state(params, title, "__")
+            part = params.get(title, part)
+            parts.append(part.with_params(inside) if inside else part)
+        return Stack(*parts)
 
     @property
     def dim(self) -> int:
         return checked_dim(self, sum(part.dim for part in self.parts))
 
+    def _placed(self) -> Iterator[tuple[slice, FeatureMap]]:
+        """Each part, and its slots among those of all."""
+        base = 0
+        for part in self.parts:
+            stop = base + part.dim
+            yield slice(base, stop), part
+            base = stop
+
     @property
-    def anchor(self) -> int:  # type: ignore[override]
+    def anchor(self) -> int:
         """That of the largest part: it has the most to lose."""
         dims = [part.dim for part in self.parts]
         largest = int(np.argmax(dims))
@@ -59,7 +87,7 @@ class Stack(FeatureMap):
         return any(part.learns for part in self.parts)
 
     def learner(self) -> Learner:
-        return PartsLearner(Stack, *self.parts)
+        return StackLearner(Stack, *self.parts)
 
     def learn(self, batch: Batch) -> FeatureMap:
         return learned(self.learner(), batch)
@@ -74,15 +102,17 @@ class Stack(FeatureMap):
         found = [bad for bad in (part.check(batch) for part in self.parts) if bad is not None]
         return min(found, key=lambda bad: bad.row, default=None)
 
+    @property
+    def checks_rows(self) -> bool:
+        return any(part.checks_rows for part in self.parts)
+
     def bound(self, batch: Batch) -> int | np.ndarray:
         bounds = [part.bound(batch) for part in self.parts]
         return sum(bounds[1:], start=bounds[0])
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        base = 0
-        for part in self.parts:
-            part.fill(batch, rows, block.placed(base, 1.0))
-            base += part.dim
+        for place, part in self._placed():
+            part.fill(batch, rows, block.placed(place.start, 1.0))
 
     def prepared(self, batch: Batch, threads: int = 1) -> Stack:
         return Stack(*(part.prepared(batch, threads) for part in self.parts))
@@ -91,26 +121,18 @@ class Stack(FeatureMap):
         self.dots(batch, rows, [w], [out])
 
     def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
-        base = 0
-        for part in self.parts:
-            part.dots(batch, rows, [w[base : base + part.dim] for w in ws], outs)
-            base += part.dim
+        for place, part in self._placed():
+            part.dots(batch, rows, [w[place] for w in ws], outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        base = 0
-        for part in self.parts:
-            part.add(batch, rows, coefficients, w[base : base + part.dim])
-            base += part.dim
+        for place, part in self._placed():
+            part.add(batch, rows, coefficients, w[place])
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         return sum((part.squared_norms(batch, rows) for part in self.parts), start=np.zeros(len(rows)))
 
     def tiles(self, slots: int) -> list[tuple[int, Part]]:
-        tiles, base = [], 0
-        for part in self.parts:
-            tiles += [(base + first, tile) for first, tile in part.tiles(slots)]
-            base += part.dim
-        return tiles
+        return [(place.start + first, tile) for place, part in self._placed() for first, tile in part.tiles(slots)]
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         found, beyond = Origins.unnamed(repr(self), len(rows)), nth.copy()
@@ -122,9 +144,16 @@ class Stack(FeatureMap):
         return found, beyond
 
     def invert(self, slots: np.ndarray) -> Origins:
-        found, base = Origins.unnamed(repr(self), len(slots)), 0
-        for part in self.parts:
-            mine = np.flatnonzero((slots >= base) & (slots < base + part.dim))
-            found.put(mine, part.invert(slots[mine] - base))
-            base += part.dim
+        found = Origins.unnamed(repr(self), len(slots))
+        for place, part in self._placed():
+            mine = np.flatnonzero((slots >= place.start) & (slots < place.stop))
+            found.put(mine, part.invert(slots[mine] - place.start))
+        return found
+
+    def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
+        found: list[str | None] = [None] * len(slots)
+        for title, (place, part) in zip(self.titles, self._placed(), strict=True):
+            mine = np.flatnonzero((slots >= place.start) & (slots < place.stop))
+            for at, name in zip(mine.tolist(), part.names(slots[mine] - place.start, columns), strict=True):
+                found[at] = None if name is None else f"{title}__{name}"
         return found

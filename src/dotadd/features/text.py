@@ -8,28 +8,27 @@ from __future__ import annotations
 import copy
 import re
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import Batch, Strings
-from dotadd.block import Block, table_size
+from dotadd._util.expression import call_repr
+from dotadd.core.block import Block, table_size
+from dotadd.data.batches import Batch, Strings
 from dotadd.errors import FeatureError
-from dotadd.expression import call_repr
 from dotadd.features.alphabet import Alphabet
 from dotadd.features.base import FeatureMap, checked_bits, checked_int
-from dotadd.features.hashing import slot_of
-from dotadd.features.kmers import KmerMap, Layout, shared_hash_layout
+from dotadd.features.forms.base import slot_of
+from dotadd.features.kmers import KmerLayout, KmerMap, shared_hash_layout
 from dotadd.features.origins import Origins
 from dotadd.features.spectrum import MAX_ORDER
 
 
-def _options(bits: int, lowercase: bool) -> dict[str, Any]:
+def _options(bits: int, lowercase: bool) -> dict[str, int]:
     return ({} if bits == 20 else {"bits": bits}) | ({} if lowercase else {"lowercase": False})
 
 
-def _checked_flag(name: str, value: Any) -> bool:
+def _checked_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise FeatureError(f"{name} has to be True or False, and not {value!r}")
     return bool(value)
@@ -65,8 +64,11 @@ class NGrams(KmerMap):
         self.alphabet, self.span = Alphabet("bytes"), None
 
     def __repr__(self) -> str:
-        n = self.longest if self.shortest == self.longest else (self.shortest, self.longest)
-        return call_repr("NGrams", n, **_options(self.bits, self.lowercase))
+        return call_repr("NGrams", self.n, **_options(self.bits, self.lowercase))
+
+    @property
+    def n(self) -> int | tuple[int, int]:
+        return self.longest if self.shortest == self.longest else (self.shortest, self.longest)
 
     @property
     def dim(self) -> int:
@@ -75,7 +77,7 @@ class NGrams(KmerMap):
     def codes(self) -> np.ndarray:
         return _letter_codes(self.lowercase)
 
-    def layout(self) -> Layout:
+    def layout(self) -> KmerLayout:
         betas = (0.0,) * (self.shortest - 1) + (1.0,) * (self.longest - self.shortest + 1)
         return shared_hash_layout(betas, self.bits)
 
@@ -99,10 +101,13 @@ class WordNGrams(FeatureMap):
         self.binary = self.distinct = _checked_flag("binary", binary)
 
     def __repr__(self) -> str:
-        n = self.longest if self.shortest == self.longest else (self.shortest, self.longest)
-        return call_repr("WordNGrams", n, **self._options())
+        return call_repr("WordNGrams", self.n, **self._options())
 
-    def _options(self) -> dict[str, Any]:
+    @property
+    def n(self) -> int | tuple[int, int]:
+        return self.longest if self.shortest == self.longest else (self.shortest, self.longest)
+
+    def _options(self) -> dict[str, int]:
         return _options(self.bits, self.lowercase) | ({"binary": True} if self.binary else {})
 
     @property

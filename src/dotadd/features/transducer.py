@@ -16,17 +16,16 @@ import numpy as np
 from dotadd.automata.automaton import EPSILON, MAX_STATES, Automaton, offsets_of
 from dotadd.automata.builders import Builder
 from dotadd.automata.composition import compose
-from dotadd.automata.connection import connect
+from dotadd.automata.connection import connect, depth_first, topological_order
 from dotadd.automata.distance import total
 from dotadd.automata.epsilon_removal import remove_epsilon
-from dotadd.automata.order import depth_first, topological_order
 from dotadd.automata.symbols import HashedSymbols, SymbolTable
-from dotadd.batch import Batch, Strings
+from dotadd.data.batches import Batch, Strings
+from dotadd.data.lattices import Lattices
 from dotadd.errors import AutomatonError, FeatureError
 from dotadd.features.base import BadRow
-from dotadd.features.output_ids import id_of
-from dotadd.features.outputs import Outputs, written
-from dotadd.lattices import Lattices
+from dotadd.features.outputs import written
+from dotadd.features.string_counts import Outputs, id_of
 
 ARRAYS = ("offsets", "ilabels", "olabels", "targets", "weights", "finals")
 UNKNOWN = -1

@@ -21,10 +21,9 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.errors import DotaddError
-from dotadd.kernel_svm.cache import RowCache
-from dotadd.kernel_svm.chunk_matrix import ChunkMatrix
+from dotadd.kernel_svm.cache import ChunkMatrix, RowCache
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import WORK, Run
+from dotadd.kernel_svm.run import WORK, KernelRun
 from dotadd.kernel_svm.smo_steps import solve_chunk
 from dotadd.kernel_svm.working_set import select, violation
 from dotadd.solvers.result import Reason
@@ -51,13 +50,13 @@ def chunking(
     if linadd and not problem.gram.linadd:
         raise DotaddError("linadd needs a kernel with a feature map, such as Spectrum(8), or the linear one")
     q = q or (int(Q_LINADD * len(problem) ** 0.5) if linadd else Q_ROWS)
-    solver = _Solver(Run(problem, settings, alpha), q, linadd)
+    solver = _Solver(KernelRun(problem, settings, alpha), q, linadd)
     with solver.run.clock:
         return solver.result(solver.run.until_the_end(solver.solve))
 
 
 class _Solver:
-    def __init__(self, run: Run, q: int, linadd: bool) -> None:
+    def __init__(self, run: KernelRun, q: int, linadd: bool) -> None:
         n = len(run.alpha)
         self.run = run
         self.q = max(2, min(q, n, int((run.settings.memory / 4) ** 0.5)))

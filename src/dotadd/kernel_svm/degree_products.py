@@ -11,18 +11,18 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import Batch, Strings
+from dotadd._util.threads import for_each, row_pieces
+from dotadd.data.batches import Batch, Strings
 from dotadd.features.alphabet import FOREIGN
 from dotadd.features.base import FeatureMap
-from dotadd.features.normalized import Normalized
+from dotadd.features.terms import Term
 from dotadd.features.weighted_degree import WeightedDegree
 from dotadd.kernel_svm.products import Into, Products
-from dotadd.threads import for_each, row_pieces
 
 
 def degree_products(phi: FeatureMap, a: Batch, b: Batch | None, threads: int) -> Products | None:
     """Products of the rows of two batches, if phi is a weighted degree map, maybe normalized, that is not hashed."""
-    degree = phi.phi if isinstance(phi, Normalized) else phi
+    degree = phi.phi if isinstance(phi, Term) and phi == phi.phi.normalized() else phi
     if type(degree) is not WeightedDegree or degree.bits is not None:
         return None
     return DegreeProducts(degree, a, b, normalized=degree is not phi, threads=threads)

@@ -28,14 +28,13 @@ import math
 
 import numpy as np
 
-from dotadd.kernel_svm.chunk_matrix import ChunkMatrix
+from dotadd.kernel_svm.cache import ChunkMatrix
 from dotadd.kernel_svm.irwls import solve_small
-from dotadd.kernel_svm.outputs import Outputs
+from dotadd.kernel_svm.outputs import KernelOutputs
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import WORK, Run
-from dotadd.kernel_svm.selection import Limits, margins, next_chunk
+from dotadd.kernel_svm.run import WORK, KernelRun
 from dotadd.kernel_svm.smo_steps import solve_chunk
-from dotadd.kernel_svm.working_set import select, violation
+from dotadd.kernel_svm.working_set import Limits, margins, next_chunk, select, violation
 from dotadd.solvers.result import Reason
 
 FIRST = 1000  # examples in the first large chunk, and at least in later ones
@@ -62,13 +61,13 @@ def double_chunking(
     small: the size of small chunks that are solved by IRWLS, as in the paper; without it SMO solves the large chunk
     newcomers: the share of a large chunk that is for violators, above 0 and below 1
     """
-    solver = _Solver(Run(problem, settings, alpha), large, small, newcomers)
+    solver = _Solver(KernelRun(problem, settings, alpha), large, small, newcomers)
     with solver.run.clock:
         return solver.result(solver.run.until_the_end(solver.solve))
 
 
 class _Solver:
-    def __init__(self, run: Run, large: int | None, small: int | None, newcomers: float) -> None:
+    def __init__(self, run: KernelRun, large: int | None, small: int | None, newcomers: float) -> None:
         n = len(run.alpha)
         self.run = run
         self.most = max(2, min(n, math.isqrt(run.settings.memory // 4)))
@@ -77,7 +76,7 @@ class _Solver:
         self.small, self.newcomers = small, newcomers
         self.rng = np.random.default_rng(run.settings.seed)
         self.shuffled = self.rng.permutation(n)
-        self.outputs = Outputs(run.gram, run.alpha * run.sign)
+        self.outputs = KernelOutputs(run.gram, run.alpha * run.sign)
         self.chunk = ChunkMatrix(run.gram, self.most)
         self.abound = True  # whether the last look ended because there were enough violators
 

@@ -11,11 +11,12 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from dotadd._util.expression import Reader
 from dotadd.errors import DotaddError
-from dotadd.expression import Reader
 from dotadd.features.base import FeatureMap
 from dotadd.features.expression import KNOWN as MAPS
 from dotadd.features.expression import FeatureReader
+from dotadd.kernel_svm.gram import Function
 from dotadd.kernel_svm.kernels import (
     RBF,
     FeatureKernel,
@@ -33,14 +34,14 @@ KNOWN: dict[str, type[Kernel]] = {
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
-def parse(text: str, extra: Mapping[str, type[FeatureMap]] | None = None) -> Kernel:
+def parse(text: str, extra: Mapping[str, Callable[..., FeatureMap]] | None = None) -> Kernel:
     """The kernel that an expression describes. `extra` gives the names of further maps."""
     made = _Kernels(MAPS | dict(extra or {})).read(text)
     return made if isinstance(made, Kernel) else FeatureKernel(made)
 
 
 def named(
-    kernel: str | Kernel | FeatureMap | Callable[[Any, Any], Any],
+    kernel: str | Kernel | FeatureMap | Function,
     gamma: float | str = "scale",
     degree: int = 3,
     coef0: float = 0.0,
@@ -86,7 +87,7 @@ class _Kernels(Reader):
     operators = ()
     error_class = DotaddError
 
-    def __init__(self, maps: Mapping[str, type[FeatureMap]]) -> None:
+    def __init__(self, maps: Mapping[str, Callable[..., FeatureMap]]) -> None:
         super().__init__(KNOWN)
         self.maps = _Maps(maps)
 

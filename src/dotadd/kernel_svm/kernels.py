@@ -8,22 +8,34 @@ coef0 mean what they mean in scikit-learn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, SparseRows
+from dotadd._util.expression import call_repr
+from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError
-from dotadd.expression import call_repr
-from dotadd.kernel_svm.gram import Gram
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.linear import Linear
+from dotadd.kernel_svm.degree_products import degree_products
+from dotadd.kernel_svm.gram import (
+    FeatureGram,
+    Function,
+    FunctionGram,
+    GivenGram,
+    Gram,
+    ProductGram,
+    require_finite_matrix,
+    require_kernel_matrix,
+)
+from dotadd.kernel_svm.products import DenseProducts, ExactDistances, Products, middle_of, pieces
+from dotadd.kernel_svm.shaping import EXPONENTIAL, POWER, TANGENT, Shaping
+from dotadd.kernel_svm.sparse_products import SparseProducts
+from dotadd.problem.examples import InMemory
 
-if TYPE_CHECKING:
-    from dotadd.expand import Expansion
-    from dotadd.features.base import FeatureMap
-    from dotadd.kernel_svm.products import Products
+Taken = Any  # a batch of one of the kinds that a kernel `takes`, or None: `gram` has looked at it
 
 FLOAT32_EXPONENT = 8.0  # up to here the inner products of float32 give exponents to 1e-5
 LARGEST = float(np.finfo(np.float32).max)
@@ -60,7 +72,7 @@ class Kernel:
             return self.resolve(a).gram(a, threads=threads)
         return self._gram(self._own(a), None if b is None else self._own(b), threads)
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         raise NotImplementedError
 
     def _own(self, batch: Batch) -> Batch:
@@ -81,10 +93,7 @@ class Kernel:
 class LinearKernel(Kernel):
     """<z, z'>"""
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.kernel_svm.feature_gram import FeatureGram
-        from dotadd.kernel_svm.products import DenseProducts
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         products = DenseProducts(a, b, threads=threads) if _dense(a, b) else None
         return FeatureGram(*_expansions(a, b, threads), products)
 
@@ -107,16 +116,13 @@ class _Shaped(Kernel):
     def resolve(self, batch: Batch) -> Self:
         if self.resolved:
             return self
-        rows: Any = self._own(batch)
+        rows: Taken = self._own(batch)
         spread = variance(rows) if self.gamma == "scale" else 1.0
         gamma = 1.0 / (max(1, rows.n_features) * spread) if spread > 0.0 else 1.0
-        return replace(self, gamma=gamma)  # type: ignore[call-arg]
+        return replace(self, gamma=gamma)  # type: ignore[call-arg]  # those that are made are dataclasses
 
-    def _products(self, a: Any, b: Any, threads: int) -> Products:
+    def _products(self, a: Taken, b: Taken, threads: int) -> Products:
         """gamma <a_i, b_j>"""
-        from dotadd.kernel_svm.products import DenseProducts
-        from dotadd.kernel_svm.sparse_products import SparseProducts
-
         scale = math.sqrt(float(self.gamma))
         if _dense(a, b):
             return DenseProducts(a, b, scale=scale, threads=threads)
@@ -138,10 +144,7 @@ class PolynomialKernel(_Shaped):
         object.__setattr__(self, "degree", int(self.degree))
         object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.kernel_svm.grams import ProductGram
-        from dotadd.kernel_svm.shaping import POWER, Shaping
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         products = self._products(a, b, threads)
         longest = math.sqrt(products.a_norms.max(initial=0.0) * products.b_norms.max(initial=0.0))
         if (math.log(longest + abs(self.coef0)) if longest > 0.0 else 0.0) * self.degree > math.log(LARGEST):
@@ -157,10 +160,7 @@ class RBF(_Shaped):
 
     gamma: float | str = "scale"
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.kernel_svm.grams import ProductGram
-        from dotadd.kernel_svm.shaping import EXPONENTIAL, Shaping
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         products, exact = self._distances(a, b, threads)
         rows, columns = products.shape
         if exact:  # the lengths have been subtracted already
@@ -169,12 +169,9 @@ class RBF(_Shaped):
             terms = (products.a_norms / 2).astype(np.float32), (products.b_norms / 2).astype(np.float32)
         return ProductGram(products, Shaping(EXPONENTIAL, *terms), np.ones(rows), threads)
 
-    def _distances(self, a: Any, b: Any, threads: int) -> tuple[Products, bool]:
+    def _distances(self, a: Taken, b: Taken, threads: int) -> tuple[Products, bool]:
         """Products whose exponential to base 2, without half the squared lengths, is the kernel; whether these have
         been subtracted, in float64."""
-        from dotadd.kernel_svm.products import DenseProducts, ExactDistances, middle_of
-        from dotadd.kernel_svm.sparse_products import SparseProducts
-
         scale = math.sqrt(2.0 * float(self.gamma) * LOG2_E)
         if not _dense(a, b):
             return SparseProducts(*_expansions(a, b, threads), scale=scale, distances=True, threads=threads), True
@@ -198,10 +195,7 @@ class Sigmoid(_Shaped):
         super().__post_init__()
         object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.kernel_svm.grams import ProductGram
-        from dotadd.kernel_svm.shaping import TANGENT, Shaping
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         products = self._products(a, b, threads)
         terms = np.full(products.shape[0], -self.coef0, np.float32), np.zeros(products.shape[1], np.float32)
         return ProductGram(products, Shaping(TANGENT, *terms), np.tanh(products.a_norms + self.coef0), threads)
@@ -218,9 +212,7 @@ class Precomputed(Kernel):
 
     takes = (DenseRows,)
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.kernel_svm.grams import GivenGram, require_finite_matrix, require_kernel_matrix
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         if b is None:
             require_kernel_matrix(a.values)
             return GivenGram(a.values)
@@ -237,16 +229,14 @@ class FunctionKernel(Kernel):
     """A function of one's own: function(A, B) gets two arrays of rows (CSR matrices of sparse ones) and returns the
     matrix of their kernel. A model file cannot hold it."""
 
-    function: Callable[[Any, Any], Any]
+    function: Function
     saved = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise DotaddError(f"FunctionKernel takes a function of two arrays, and not {self.function!r}")
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.kernel_svm.grams import FunctionGram
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         return FunctionGram(self.function, a, b)
 
     def __repr__(self) -> str:
@@ -260,13 +250,11 @@ class FeatureKernel(Kernel):
     phi: FeatureMap
 
     def __post_init__(self) -> None:
-        from dotadd.features.base import FeatureMap
-
         if not isinstance(self.phi, FeatureMap):
             raise DotaddError(f"FeatureKernel takes a feature map such as Spectrum(8), and not {self.phi!r}")
 
     @property
-    def takes(self) -> tuple[type[Batch], ...]:  # type: ignore[override]
+    def takes(self) -> tuple[type[Batch], ...]:  # type: ignore[override]  # what its map takes
         return self.phi.takes
 
     @property
@@ -277,21 +265,15 @@ class FeatureKernel(Kernel):
             return False
 
     def resolve(self, batch: Batch) -> Self:
-        from dotadd.features.base import Shape
-
         rows = self._own(batch)
         return type(self)(self.phi.resolve(Shape.of(rows)).learn(rows))
 
-    def _gram(self, a: Any, b: Any, threads: int) -> Gram:
-        from dotadd.expand import Expansion
-        from dotadd.kernel_svm.degree_products import degree_products
-        from dotadd.kernel_svm.feature_gram import FeatureGram
-
+    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
         for batch in (a, b):
             if batch is not None and (bad := self.phi.check(batch)) is not None:
                 raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
-        rows = Expansion(self.phi, a, threads=threads)
-        columns = rows if b is None else Expansion(self.phi, b, threads=threads)
+        rows = InMemory(self.phi, a, threads=threads)
+        columns = rows if b is None else InMemory(self.phi, b, threads=threads)
         return FeatureGram(rows, columns, degree_products(self.phi, a, b, threads))
 
     def __repr__(self) -> str:
@@ -300,8 +282,6 @@ class FeatureKernel(Kernel):
 
 def variance(batch: DenseRows | SparseRows) -> float:
     """The variance of all values of a batch, zeros among them, as scikit-learn computes it."""
-    from dotadd.kernel_svm.products import pieces
-
     size = len(batch) * batch.n_features
     if size == 0:
         return 0.0
@@ -317,26 +297,59 @@ def variance(batch: DenseRows | SparseRows) -> float:
     return sum(float(np.vdot(part, part)) for part in apart) / size
 
 
-def _dense(a: Batch, b: Batch | None) -> bool:
+def _dense(a: Taken, b: Taken) -> bool:
     """Whether both are dense. Two widths that do not fit are refused."""
     if b is not None:
-        theirs, ours = b.n_features, a.n_features  # type: ignore[attr-defined]
+        theirs, ours = b.n_features, a.n_features
         if theirs > ours or (isinstance(b, DenseRows) and theirs != ours):
             raise DotaddError(f"rows have {theirs} features, and those of the kernel's other side {ours}")
     return isinstance(a, DenseRows) and isinstance(b, DenseRows | None)
 
 
-def _expansions(a: Any, b: Any, threads: int) -> tuple[Expansion, Expansion]:
+def _expansions(a: Taken, b: Taken, threads: int) -> tuple[InMemory, InMemory]:
     """Vectors as maps see them."""
-    from dotadd.expand import Expansion
-    from dotadd.features.linear import Linear
-
     phi = Linear(n_features=a.n_features)
-    rows = Expansion(phi, a, threads=threads)
-    return rows, rows if b is None else Expansion(phi, b, threads=threads)
+    rows = InMemory(phi, a, threads=threads)
+    return rows, rows if b is None else InMemory(phi, b, threads=threads)
 
 
-def _number(name: str, value: Any, wanted: str, above: float = -math.inf) -> float:
+def _number(name: str, value: object, wanted: str, above: float = -math.inf) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < math.inf:
         raise DotaddError(f"{name} has to be {wanted}, and not {value!r}")
     return float(value)
+
+
+SAMPLE = 256  # examples that are looked at together
+ROUNDING = 1e-6  # of the largest value and an example: what eigenvalues of values in float32 may be off
+
+
+def in_doubt(kernel: Kernel) -> bool:
+    """Whether a kernel of this kind may be indefinite."""
+    if isinstance(kernel, PolynomialKernel):
+        return kernel.coef0 < 0.0
+    return isinstance(kernel, Sigmoid | Precomputed | FunctionKernel)
+
+
+def sample(n: int, seed: int) -> np.ndarray:
+    """The examples to look at, of n."""
+    return np.sort(np.random.default_rng(seed).permutation(n)[:SAMPLE])
+
+
+def negative_eigenvalue(gram: Gram, numbers: np.ndarray) -> float | None:
+    """A negative eigenvalue of a small Gram, if it has one that is no rounding. What is not symmetric is refused, by
+    these numbers of its rows.
+
+    Of a sample it proves enough: by Cauchy's interlacing theorem the kernel matrix of all examples has an eigenvalue at
+    least as low.
+    """
+    everyone = np.arange(gram.shape[0])
+    values = gram.block(everyone, everyone).astype(np.float64)
+    largest = float(np.abs(values).max())
+    i, j = np.unravel_index(np.argmax(np.abs(values - values.T)), values.shape)
+    if abs(values[i, j] - values[j, i]) > 1e-4 * largest:
+        raise DotaddError(
+            f"the kernel is not symmetric: it is {values[i, j]:g} for rows {numbers[i]} and {numbers[j]}, and "
+            f"{values[j, i]:g} the other way round"
+        )
+    lowest = float(np.linalg.eigvalsh((values + values.T) / 2)[0])
+    return lowest if lowest < -ROUNDING * len(values) * largest else None

@@ -19,7 +19,7 @@ MUCH_FEWER = 0.75  # changed alphas for each support vector; above, f from scrat
 TINY = 1e-150  # length of an example without any
 
 
-class Outputs:
+class KernelOutputs:
     """f, and the alphas of the past that it belongs to; `signed` is alpha y as it is now."""
 
     def __init__(self, gram: Gram, signed: np.ndarray) -> None:

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from dotadd.kernel_svm.gram import Gram
+from dotadd.kernel_svm.working_set import intercept, objectives, violation
 from dotadd.solvers.result import Reason, relative_gap
 
 
@@ -106,3 +108,67 @@ class KernelResult:
 def worst_of(results: Sequence[KernelResult]) -> KernelResult:
     """The result with the largest violation, or the first whose violation was not measured."""
     return max(results, key=lambda one: np.inf if np.isnan(one.violation) else one.violation)
+
+
+def answer(
+    solver: str,
+    reason: Reason,
+    f: np.ndarray,
+    sign: np.ndarray,
+    cost: np.ndarray,
+    alpha: np.ndarray,
+    *,
+    proved: bool = True,
+    steps: int = 0,
+    seconds: dict[str, float] | None = None,
+    trace: list[KernelProgress] | None = None,
+    counts: dict[str, int] | None = None,
+) -> KernelResult:
+    """The result that alpha and its outputs f are; nothing is said about how good it is if f is not from scratch."""
+    b = intercept(f, sign, cost, alpha)
+    primal, dual = objectives(f, sign, cost, alpha, b)
+    up_max, low_min, *_ = violation(f, sign, cost, alpha)
+    return KernelResult(
+        alpha=alpha,
+        intercept=float(b),
+        primal=float(primal) if proved else np.nan,
+        dual=float(dual) if proved else np.nan,
+        violation=max(0.0, float(up_max - low_min)) if proved else np.nan,
+        reason=reason if proved else Reason.INTERRUPTED,
+        steps=steps,
+        seconds=seconds or {},
+        trace=trace or [],
+        solver=solver,
+        counts=counts or {},
+    )
+
+
+@dataclass(frozen=True)
+class KernelSolver:
+    """A line of the table of kernel solvers. All of them need a Gram and nothing else, and start from any alpha.
+
+    The name is that of the module and of the function in it, which is imported when it is first called.
+    """
+
+    name: str
+    what: str
+    """In words for people."""
+
+    def __call__(
+        self, problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None = None
+    ) -> KernelResult:
+        found: KernelResult = getattr(import_module(f"dotadd.kernel_svm.{self.name}"), self.name)(
+            problem, settings, alpha
+        )
+        return found
+
+
+SOLVERS = {
+    solver.name: solver
+    for solver in (
+        KernelSolver("double_chunking", "solves large chunks by small ones"),
+        KernelSolver("chunking", "SVM^light's decomposition, with linadd where the kernel is a feature map"),
+        KernelSolver("smo", "LIBSVM's method"),
+    )
+}
+USUAL = next(iter(SOLVERS))

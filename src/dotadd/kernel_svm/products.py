@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.batch import DenseRows
+from dotadd._util.threads import for_each
+from dotadd.data.batches import DenseRows
 from dotadd.errors import DotaddError
-from dotadd.threads import for_each
 
 Into = Callable[[np.ndarray | slice, np.ndarray, int], None]
 CONVERTED = 1 << 20  # values that are converted at a time

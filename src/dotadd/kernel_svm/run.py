@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 
 from dotadd._jit import plain
-from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings
-from dotadd.kernel_svm.working_set import intercept, objectives, violation
+from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings, answer
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
 
@@ -19,7 +18,7 @@ SAY_EVERY = 0.2  # seconds
 WORK = 1 << 26  # numbers to pass over before the clock is looked at
 
 
-class Run:
+class KernelRun:
     """One binary problem on its way through a solver."""
 
     def __init__(self, problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None) -> None:
@@ -91,22 +90,10 @@ class Run:
 
     def result(self, solver: str, reason: Reason, f: np.ndarray, *, proved: bool) -> KernelResult:
         """The answer; nothing is said about how good it is if f is not from scratch."""
-        b = intercept(f, self.sign, self.cost, self.alpha)
-        primal, dual = objectives(f, self.sign, self.cost, self.alpha, b)
-        up_max, low_min, *_ = violation(f, self.sign, self.cost, self.alpha)
-        return KernelResult(
-            alpha=self.alpha,
-            intercept=float(b),
-            primal=float(primal) if proved else np.nan,
-            dual=float(dual) if proved else np.nan,
-            violation=max(0.0, float(up_max - low_min)) if proved else np.nan,
-            reason=reason if proved else Reason.INTERRUPTED,
-            steps=self.steps,
-            seconds=self.clock.seconds,
-            trace=self.trace,
-            solver=solver,
-            counts=self.counts,
-        )
+        return answer(
+            solver, reason, f, self.sign, self.cost, self.alpha,
+            proved=proved, steps=self.steps, seconds=self.clock.seconds, trace=self.trace, counts=self.counts,
+        )  # fmt: skip
 
 
 def feasible(alpha: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import inner, kernel
-from dotadd.threads import for_each
+from dotadd._util.threads import for_each
 
 EXPONENTIAL, POWER, TANGENT = 0, 1, 2
 STRIP = 512  # columns that are shaped at a time: they stay in the L1 cache

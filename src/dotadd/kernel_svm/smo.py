@@ -19,7 +19,7 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.kernel_svm.cache import RowCache
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import WORK, Run
+from dotadd.kernel_svm.run import WORK, KernelRun
 from dotadd.kernel_svm.smo_steps import (
     FEWER,
     ROUNDING,
@@ -41,7 +41,7 @@ INSIDE = 0.99  # of tol is what the steps go for, so that f from scratch, rounde
 
 def smo(problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None = None) -> KernelResult:
     """The optimum, to a violation of settings.tol; kernel values take settings.memory at most."""
-    solver = _Solver(Run(problem, settings, alpha))
+    solver = _Solver(KernelRun(problem, settings, alpha))
     with solver.run.clock:
         return solver.result(solver.run.until_the_end(solver.solve))
 
@@ -68,7 +68,7 @@ class _Active(NamedTuple):
 class _Solver:
     """f of all examples, and the active ones among them."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: KernelRun) -> None:
         n = len(run.alpha)
         self.run = run
         self.running = np.zeros(2)  # the dual objective, and the largest change of f in a step

@@ -15,16 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import inner, kernel
-from dotadd.expand import Expansion
+from dotadd._util.threads import for_each, row_pieces
 from dotadd.kernel_svm.products import Into, Products, require_finite
-from dotadd.threads import for_each, row_pieces
+from dotadd.problem.examples import InMemory
 
 LANES = 32  # rows side by side, at most
 SCRATCH = 1 << 23  # float64 values of the lanes: 64 MB
 SLOTS = 1 << 20  # of a table with an entry for each slot: a larger one is outside of the cache, and hashing is faster
 
 
-class Table(NamedTuple):
+class PlaceTable(NamedTuple):
     """Which place a slot of the space has."""
 
     keys: np.ndarray | None
@@ -44,7 +44,7 @@ class SparseProducts(Products):
     column_bytes = 0
 
     def __init__(
-        self, a: Expansion, b: Expansion, *, scale: float = 1.0, distances: bool = False, threads: int = 1
+        self, a: InMemory, b: InMemory, *, scale: float = 1.0, distances: bool = False, threads: int = 1
     ) -> None:
         self.a, self.b, self.square, self.threads = a, b, scale * scale, threads
         self.shape = len(a), len(b)
@@ -55,14 +55,14 @@ class SparseProducts(Products):
         self.column_terms = self.b_norms / 2 if distances else np.zeros(len(b))
 
     @cached_property
-    def a_norms(self) -> np.ndarray:  # type: ignore[override]
+    def a_norms(self) -> np.ndarray:  # type: ignore[override]  # made when it is asked for
         return self._norms(self.a)
 
     @cached_property
-    def b_norms(self) -> np.ndarray:  # type: ignore[override]
+    def b_norms(self) -> np.ndarray:  # type: ignore[override]  # made when it is asked for
         return self.a_norms if self.b is self.a else self._norms(self.b)
 
-    def _norms(self, expansion: Expansion) -> np.ndarray:
+    def _norms(self, expansion: InMemory) -> np.ndarray:
         norms = self.square * expansion.squared_norms()
         require_finite(norms)
         return norms
@@ -82,7 +82,7 @@ class SparseProducts(Products):
 
         return into
 
-    def _multiply(self, rows: np.ndarray, columns: np.ndarray, table: Table, out: np.ndarray, first: int) -> None:
+    def _multiply(self, rows: np.ndarray, columns: np.ndarray, table: PlaceTable, out: np.ndarray, first: int) -> None:
         """Products of a few rows with these columns."""
         keys, places, taken = table
         lanes = np.empty((min(len(taken), int(self.bounds[rows].sum())), len(rows)))
@@ -107,11 +107,11 @@ class SparseProducts(Products):
             keys[taken[:count]] = 0
 
 
-def _table(dim: int, features: int) -> Table:
+def _table(dim: int, features: int) -> PlaceTable:
     if dim <= SLOTS:
-        return Table(None, np.zeros(dim, np.int32), np.empty(features, np.int64))
+        return PlaceTable(None, np.zeros(dim, np.int32), np.empty(features, np.int64))
     size = 1 << (2 * features + 4).bit_length()
-    return Table(np.zeros(size, np.uint64), np.zeros(size, np.int32), np.empty(features, np.int64))
+    return PlaceTable(np.zeros(size, np.uint64), np.zeros(size, np.int32), np.empty(features, np.int64))
 
 
 @inner

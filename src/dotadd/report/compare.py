@@ -12,12 +12,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dotadd.atomic import replacing
-from dotadd.model_file import jsonable
+from dotadd._util.atomic import replacing
+from dotadd.model.file import Record, jsonable
 from dotadd.report import drawing
 from dotadd.report.page import definitions, page, paragraphs, table, text
 from dotadd.solvers.result import Progress, Result
@@ -40,7 +40,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class SolverRun:
     """One solver's way: its results for the binary problems, seconds until it had certified them, and the objective of
     w = 0, which each binary problem has before its first pass.
 
@@ -55,7 +55,7 @@ class Run:
     untrained: float
 
     @classmethod
-    def of(cls, solver: str, results: Iterable[Result], seconds: float, untrained: float) -> Run:
+    def of(cls, solver: str, results: Iterable[Result], seconds: float, untrained: float) -> SolverRun:
         """Without weights and dual variables, which nobody looks at here and which may be large."""
         return cls(solver, [replace(one, w=np.empty(0), alpha=None) for one in results], seconds, untrained)
 
@@ -123,8 +123,8 @@ class Comparison:
     run."""
 
     title: str
-    problem: dict[str, Any]
-    runs: list[Run]
+    problem: Record
+    runs: list[SolverRun]
     refused: dict[str, str]
 
     @property
@@ -221,15 +221,15 @@ def write(comparison: Comparison, path: str | os.PathLike[str]) -> None:
             temporary.write_bytes(picture(comparison, kind))
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: Comparison) -> Record:
     """Everything, with the trace of each binary problem as its solver told it."""
 
-    def problem(result: Result) -> dict[str, Any]:
+    def problem(result: Result) -> Record:
         names = ("primal", "dual", "gap", "reason", "passes")
         told = {name: getattr(result, name) for name in names} | {"phases": result.seconds}
         return told | {"trace": [row._asdict() for row in result.trace]}
 
-    def solver(run: Run) -> dict[str, Any]:
+    def solver(run: SolverRun) -> Record:
         names = ("solver", "passes", "seconds", "primal", "dual", "gap", "reason")
         reached = {f"{share:g}": run.reached((1.0 + share) * comparison.best) for share in WITHIN}
         told = {name: getattr(run, name) for name in names} | {"above": comparison.above(run.primal)}
@@ -269,7 +269,7 @@ def _percent(share: float | None) -> str:
     return "-" if share is None or not math.isfinite(share) else f"{100 * share:.3g}%"
 
 
-def _fact(value: Any) -> str:
+def _fact(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value[:20])) + (f" and {len(value) - 20} more" if len(value) > 20 else "")
     return "none" if value is None else f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from dotadd.report import drawing
 from dotadd.report.page import one_line
+from dotadd.solvers.table import Needs, that_need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dotadd.report.compare import Comparison, Point, Run
+    from dotadd.report.compare import Comparison, Point, SolverRun
 
 INK = "#1c1c1c"
 # For light paper and for dark; the same place is the same hue. Dashes and marks tell them apart without colour.
@@ -25,15 +26,12 @@ DARK = (
     "#5ab4ec", "#ff8f47", "#2fd0a2", "#ea9dc9", "#e6d64a", "#b7a2ff", "#93dcf2", "#bdbdbd",
     "#ff7a85", "#a5d65a", "#d9a27e",
 )  # fmt: skip
-DASHES: tuple[Any, ...] = (
+DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (1, 1.2)), (0, (9, 2, 3, 2)), (0, (3, 1.5)), (0, (4, 1, 1, 1, 1, 1)), "-",
     "-", (0, (5, 1)), (0, (2, 1)),
 )  # fmt: skip
 MARKS = "osD^vPX*p<>"
-PLACES = (  # a solver looks the same on all pages
-    "dcd", "sgd", "newton", "ocas", "lbfgs", "pegasos", "bmrm", "svmperf",
-    "stream", "block_minimization", "selective_block_minimization",
-)  # fmt: skip
+PLACES = tuple(that_need(Needs.ROWS, Needs.PASSES, Needs.PIECES))  # a solver looks the same on all pages
 TOP = 10.0, 1.2  # shares at which objective and gap are cut off; beyond them a solver knows nothing yet
 
 INKED = (
@@ -110,7 +108,7 @@ def _one_problem(comparison: Comparison) -> bool:
     return all(len(run.results) == 1 for run in comparison.runs)
 
 
-def _lines(ax: Axes, shown: Iterable[tuple[Run, list[tuple[float, float]]]]) -> None:
+def _lines(ax: Axes, shown: Iterable[tuple[SolverRun, list[tuple[float, float]]]]) -> None:
     """A line for each run; the mark at its end is the certified value."""
     for place, (run, points) in enumerate(shown):
         k = PLACES.index(run.solver) if run.solver in PLACES else place % len(LIGHT)

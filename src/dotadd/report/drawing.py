@@ -1,16 +1,20 @@
-"""What all pictures share: their style, what may be asked for, and how a figure becomes a file."""
+"""What all pictures share: their style, what may be asked for, how a figure becomes a file; and a picture of images."""
 
 from __future__ import annotations
 
 import os
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dotadd import extras
-from dotadd.errors import DotaddError
+import numpy as np
+
+from dotadd._util.atomic import replacing
+from dotadd.errors import DotaddError, require_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +40,7 @@ def require_format(path: str | os.PathLike[str], formats: Sequence[str], what: s
         raise DotaddError(f"{path}: {what} are written as {', '.join(f'.{name}' for name in formats)}")
     if kind not in NEEDS_NOTHING:
         instead = "".join(f", or write a .{name} file" for name in NEEDS_NOTHING if name in formats)
-        extras.require("matplotlib", "pictures need", instead)
+        require_extra("matplotlib", "pictures need", instead)
     return kind
 
 
@@ -56,3 +60,42 @@ def inline_svg(picture: bytes) -> str:
     """An SVG file as an element of a page."""
     text = picture.decode()
     return text[text.index("<svg") :]
+
+
+FORMATS = ("svg", "png", "pdf")
+LETTERS = 22  # in a line under an image
+
+
+def draw_images(
+    images: np.ndarray, names: Sequence[str], path: str | os.PathLike[str], *, columns: int = 6, title: str = ""
+) -> None:
+    """Write images (n, height, width), row by row; the end of the file's name says in which format."""
+    kind = require_format(path, FORMATS, "pictures")
+    if images.ndim != 3 or not len(images):
+        raise DotaddError(f"a picture shows images in an array (images, height, width), and this one is {images.shape}")
+    if len(names) != len(images):
+        raise DotaddError(f"there are {len(names)} names for {len(images)} images")
+    with replacing(path) as temporary:
+        temporary.write_bytes(drawn(partial(images_figure, images, names, columns, title), kind))
+
+
+def images_figure(images: np.ndarray, names: Sequence[str], columns: int = 6, title: str = "") -> Figure:
+    """The picture as a figure of matplotlib. All images share one scale from black to white."""
+    from matplotlib.figure import Figure
+
+    columns = min(columns, len(images))
+    rows = -(-len(images) // columns)
+    written = [textwrap.fill(name, LETTERS) for name in names]
+    lines = max(name.count("\n") + 1 for name in written)
+    _, height, width = images.shape
+    figure = Figure(figsize=(1.5 * columns, rows * (1.45 * height / width + 0.16 * lines + 0.2)), layout="constrained")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    places = figure.subplots(rows, columns, squeeze=False).ravel()
+    black, white = float(images.min()), float(images.max())
+    for place, image, name in zip(places, images, written, strict=False):
+        place.imshow(image, "gray", vmin=black, vmax=white, interpolation="none")
+        place.text(0.5, -0.04, name, transform=place.transAxes, ha="center", va="top", fontsize=7.5)
+    for place in places:
+        place.set_axis_off()
+    return figure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dotadd.atomic import replacing
+from dotadd._util.atomic import replacing
 from dotadd.report import drawing
 from dotadd.report.page import one_line, page
 from dotadd.report.page import text as as_html
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dotadd.poim import Poim
+    from dotadd.genome.poim import Poim
 
 FORMATS = ("svg", "png", "pdf", "html")
 ROWS_DRAWN = 20  # letters or pairs of letters; more than this cannot be told apart

@@ -24,13 +24,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.block import inner_product
-from dotadd.losses import Loss, dual_at, total_dual_term, total_loss
+from dotadd.core.block import inner_product
+from dotadd.core.losses import Loss, dual_at, total_dual_term, total_loss
+from dotadd.problem.problem import Intercept
 from dotadd.solvers.free_intercept import balanced_dual, best_intercept
 from dotadd.solvers.line_search import minimum_along
 from dotadd.solvers.planes import Planes, Shares
-from dotadd.solvers.problem import Intercept
-from dotadd.solvers.serving import Add, Dot, Run, Steps
+from dotadd.solvers.serving import Add, Asking, Dot, Steps
 
 QP_SHARE = 0.05  # of the tolerated gap: so exact is the quadratic program over the planes
 
@@ -65,10 +65,10 @@ METHODS = {
 }
 
 
-def bundle(run: Run, method: Method) -> Steps:
+def bundle(run: Asking, method: Method) -> Steps:
     """Minimise the objective of one binary problem, from run.w."""
-    problem, loss, cost, w = run.problem, int(run.problem.loss), run.problem.cost, run.w
-    examples, signs = problem.examples, problem.signs[run.k]
+    problem, loss, cost, w = run.problem, int(run.problem.loss), run.cost, run.w
+    examples, signs = problem.examples, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
     together = 1 if examples.in_memory else len(problem)
     nbytes = run.settings.plane_bytes // together
@@ -90,8 +90,8 @@ def bundle(run: Run, method: Method) -> Steps:
     touching, height = margins, 0.0
     try:
         while True:
-            primal = problem.primal(w, run.intercept, margins)
-            if not run.tell(primal, height):
+            primal = problem.primal(w, run.intercept, margins, run.k)
+            if not run.goes_on(primal, height):
                 return
             with run.phase("sort"):
                 if problem.intercept is Intercept.FREE:

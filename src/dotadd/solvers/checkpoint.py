@@ -1,6 +1,7 @@
 """Checkpoint: what a long training run has so far, in a file from which it goes on after the power went.
 
-The file is NumPy's own archive of arrays, read without executing anything. It appears whole or not at all.
+The file is NumPy's own archive of arrays, read without executing anything. It appears whole or not at all. One run at a
+time has it, and removes it when it is done.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import os
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from numbers import Real
+from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
 
 import numpy as np
 
-from dotadd.atomic import replacing
+from dotadd._util.atomic import replacing
+from dotadd._util.locks import LockFile
 from dotadd.errors import DotaddError
 
 RECORD = "record"
@@ -49,17 +52,44 @@ class Checkpoint:
         self._next = perf_counter() + self.every
 
     @classmethod
-    def asked(cls, path: str | os.PathLike[str] | None, every: float | None, resume: bool) -> Checkpoint | None:
+    def asked(
+        cls, path: str | os.PathLike[str] | None, every: float | None, resume: bool, keep: bool = False
+    ) -> Checkpoint | None:
         """The checkpoint that was asked for, None if there is to be none. Refuses what is asked of none."""
         if path is None:
-            if resume or every is not None:
-                name = "resume" if resume else "checkpoint_every"
+            if resume or every is not None or keep:
+                name = "resume" if resume else "keep_checkpoint" if keep else "checkpoint_every"
                 raise DotaddError(f"{name}= is about a checkpoint: give checkpoint= (--checkpoint), too")
             return None
         every = 60.0 if every is None else every
         if not isinstance(every, Real) or isinstance(every, bool) or not 0.0 < every < math.inf:
             raise DotaddError(f"checkpoint_every is {every!r}, and has to be a positive number of seconds")
         return cls(path if isinstance(path, Unasked) else os.fspath(path), float(every))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While this lasts, no other run has this checkpoint; one that wants it is refused."""
+        path = Path(os.path.realpath(self.path))
+        lock = LockFile(path.with_name(f".{path.name}.lock"), self._refuse)
+        try:
+            lock.__enter__()
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: the checkpoint cannot be written: {error.strerror or error}") from None
+        try:
+            yield
+        finally:
+            lock.__exit__()
+
+    def _refuse(self) -> None:
+        raise CheckpointError(
+            f"{self.path}: a run that has not ended writes to this checkpoint: wait for it, or give the checkpoint "
+            "another name (--checkpoint)"
+        )
+
+    def remove(self) -> None:
+        """Nothing is to go on from here any more."""
+        with suppress(FileNotFoundError):
+            os.remove(self.path)
 
     def require_new(self) -> None:
         """Refuse to begin anew over what an earlier run has come to."""
@@ -80,7 +110,7 @@ class Checkpoint:
         text = json.dumps({"problem": dict(self.problem), "state": dict(record)}).encode()
         try:
             with replacing(self.path) as temporary, open(temporary, "wb") as file:
-                np.savez(file, **{RECORD: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]
+                np.savez(file, **{RECORD: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]  # any name
         except OSError as error:
             kept = "; the one before it is as it was" if os.path.exists(self.path) else ""
             raise CheckpointError(

@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dotadd.interrupts import Interrupts
+from dotadd._util.interrupts import Interrupts
 from dotadd.solvers.result import Reason
 
 

@@ -19,9 +19,9 @@ In floating point w drifts away from sum_i alpha_i y_i phi(z_i). The margins are
 corrects them, so w stays good for the primal; the identity above gains the term |w - sum_i alpha_i y_i phi(z_i)|^2 / 2,
 which is added at the end, the sum built from scratch in float64.
 
-Where a DOT of many examples at once is much cheaper than visits (`bulk`, see expand.py), training begins on a sample
-(sample.py), and all margins are computed not only at the end but whenever the examples at hand are solved three times
-as well as all were: only examples that would move are visited until then.
+Where a DOT of many examples at once is much cheaper than visits (`bulk`, see problem/examples.py), training begins on
+a sample (sample.py), and all margins are computed not only at the end but whenever the examples at hand are solved
+three times as well as all were: only examples that would move are visited until then.
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
 the multiplier, updated after each pass.
@@ -34,61 +34,69 @@ from time import perf_counter
 
 import numpy as np
 
-from dotadd._jit import kernel
-from dotadd.block import squared_length
-from dotadd.losses import HINGE, LOGISTIC, Loss, total_dual_term
-from dotadd.solvers import descent
+from dotadd.core.block import row_numbers, squared_length
+from dotadd.core.losses import Loss, total_dual_term
+from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Intercept, Problem
+from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
-from dotadd.solvers.descent import ACTIVE, BALANCE, DUAL_TERMS, GAP, HALF_NORM, INTERCEPT, N_NUMBERS, descend
 from dotadd.solvers.free_intercept import balance, best_intercept
-from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.proof import Certificate, Rounding, RowSums
-from dotadd.solvers.result import Progress, Reason, Result, passes_told, relative_gap
+from dotadd.solvers.result import Progress, Reason, Result, relative_gap
+from dotadd.solvers.run import Run
 from dotadd.solvers.sample import Sample
-from dotadd.solvers.settings import Settings, row_numbers, shuffle
+from dotadd.solvers.settings import Settings, shuffle
+from dotadd.solvers.sweep import (
+    ACTIVE,
+    BALANCE,
+    DUAL_TERMS,
+    HALF_NORM,
+    INTERCEPT,
+    Descent,
+    Variables,
+    sweep,
+    would_move,
+)
 
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 
 
-class _State:
-    """One binary problem on its way: its variables, its running numbers, its trace, its answer once there is one."""
+class _State(Run):
+    """One binary problem on its way: its variables and its running numbers."""
 
-    def __init__(self, problem: Problem, k: int, alpha: np.ndarray, w: np.ndarray) -> None:
-        self.problem, self.k, self.alpha, self.w = problem, k, alpha, w
-        self.active = (problem.cost > 0.0).astype(np.uint8)
-        self.numbers = np.zeros(N_NUMBERS)
-        self.trace: list[Progress] = []
+    alpha: np.ndarray
+
+    def __init__(self, problem: Problem[InMemory], k: int, alpha: np.ndarray, w: np.ndarray) -> None:
+        super().__init__(k, w, alpha)
+        self.problem = problem
+        self.active = (problem.columns.cost(k) > 0.0).astype(np.uint8)
+        self.descent = Descent(w, problem.intercept)
         self.target, self.failures, self.look_again = 0.0, 0, 0
-        self.reason: Reason | None = None
-        self.sums = RowSums()
-        self.primal = self.gap = np.nan
-        self.certificate: Certificate | None = None
+        self.judge: Judge | None = None  # what the latest look at all margins has told
+        self.gap = np.nan
         self.restart()
 
     @property
     def intercept(self) -> float:
-        return float(self.numbers[INTERCEPT])
+        return self.descent.b
+
+    @property
+    def variables(self) -> Variables:
+        columns = self.problem.columns
+        return Variables(columns.sign(self.k), columns.cost(self.k), self.alpha, self.active)
 
     def restart(self) -> None:
         """Set the running numbers from alpha and w, and forget the shrinking thresholds."""
-        problem, numbers = self.problem, self.numbers
-        numbers[BALANCE] = float(self.alpha @ problem.signs[self.k])
+        problem, numbers = self.problem, self.descent.numbers
+        numbers[BALANCE] = float(self.alpha @ problem.columns.sign(self.k))
         if problem.intercept is Intercept.REGULARIZED:
             numbers[INTERCEPT] = numbers[BALANCE]
-        numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, problem.cost)
+        numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, problem.columns.cost(self.k))
         numbers[HALF_NORM] = 0.5 * squared_length(self.w)
-        descent.forget_thresholds(numbers)
+        self.descent.forget_thresholds()
         numbers[ACTIVE] = self.active.sum()
 
-    def measured(self, sums: RowSums) -> None:
-        """Take note of primal and gap at the margins of all rows; what rounding adds is only known at the end."""
-        self.sums, self.certificate = sums, None
-        self.primal = sums.primal(self.w, self.problem.intercept, self.intercept)
-        self.gap = relative_gap(self.primal, sums.gaps)
-
-    def prove(self, distance: float) -> None:
-        """Judge the answer as it was measured, given |w - w_alpha|^2."""
-        self.certificate = self.sums.certificate(self.w, self.problem.intercept, self.intercept, distance)
+    def new_judge(self, problem: Problem[InMemory]) -> Judge:
+        return Judge(problem, self.k, self.w, self.alpha, self.intercept)
 
     def look_later(self, tol: float, bulk: bool) -> None:
         """Decide after a look at all margins, at which estimate of the gap to take the next one."""
@@ -99,7 +107,7 @@ class _State:
         # The estimate was too rosy: examples had been shrunk wrongly, or it is close to the tolerance. A look costs a
         # pass over all examples, so the wait for the next one grows with the failures.
         self.failures += 1
-        self.look_again = len(self.trace) + 1 + self.failures
+        self.look_again = self.passes + 1 + self.failures
 
     def ready(self) -> bool:
         """Whether the latest pass calls for a look at all margins."""
@@ -108,21 +116,18 @@ class _State:
 
     def end_pass(self, seconds: float, multiplier_step: float, sample: int | None) -> Progress:
         """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
-        numbers, intercept = self.numbers, self.problem.intercept
-        descent.end_sweep(numbers)
-        dual = descent.dual_objective(numbers, intercept)
-        gap = numbers[GAP] - descent.multiplier_term(numbers, intercept)
-        descent.move_multiplier(numbers, intercept, multiplier_step)
+        descent = self.descent
+        descent.end_sweep()
+        dual, gap = descent.dual, descent.gap - descent.multiplier_term
+        descent.move_multiplier(multiplier_step)
         primal = dual + gap
         relative = relative_gap(primal, abs(gap)) if primal != 0.0 else 0.0
-        active, rows = int(numbers[ACTIVE]), len(self.alpha)
-        progress = Progress(len(self.trace) + 1, seconds, primal, dual, relative, active, rows, sample)
-        self.trace.append(progress)
-        return progress
+        self.passes += 1
+        return Progress(self.passes, seconds, primal, dual, relative, descent.active, len(self.alpha), sample)
 
 
 def dcd(
-    problem: Problem, settings: Settings, *, alphas: Sequence[np.ndarray] | None = None, shrink: bool = True
+    problem: Problem[InMemory], settings: Settings, *, alphas: Sequence[np.ndarray] | None = None, shrink: bool = True
 ) -> list[Result]:
     """Solve each binary problem of `problem` to a relative duality gap of `settings.tol`.
 
@@ -130,20 +135,19 @@ def dcd(
     """
     clock = Clock(settings.max_time)
     clock.seconds = seconds = {"expand": 0.0, "descend": 0.0, "certify": 0.0}
-    upper = np.inf if problem.loss is Loss.SQUARED_HINGE else problem.cost
     if alphas is None:
-        starts = [_start(problem) for _ in problem.signs]
+        starts = [problem.dual_variables() for _ in range(len(problem))]
     else:
-        starts = [np.where(problem.cost > 0.0, np.clip(np.asarray(a, np.float64), 0.0, upper), 0.0) for a in alphas]
+        starts = [_within_bounds(problem, k, alpha) for k, alpha in enumerate(alphas)]
     rng = settings.rng()
     bulk = problem.examples.bulk and problem.loss is not Loss.LOGISTIC  # whose dual variables are never 0
     sample = Sample(problem, rng, grows=bulk and shrink and alphas is None)
-    ws = [problem.zeros() for _ in problem.signs]
+    ws = [problem.zeros() for _ in range(len(problem))]
     if any(alpha.any() for alpha in starts):
-        problem.examples.add([alpha * sign for alpha, sign in zip(starts, problem.signs, strict=True)], ws)
+        problem.examples.add([alpha * problem.columns.sign(k) for k, alpha in enumerate(starts)], ws)
     states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
     for state in states:
-        state.active[sample.problem.cost == 0.0] = 0
+        state.active[sample.problem.columns.cost(state.k) == 0.0] = 0
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
     norms = problem.examples.squared_norms()
@@ -166,9 +170,7 @@ def dcd(
                 done = _pass(problem, running, norms, step, rng, shrink, clock)
                 for state in done:
                     progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
-                    clock.tell(settings.on_progress, progress, state.k)
-                    if not np.isfinite(progress.primal):
-                        state.reason = Reason.DIVERGED
+                    state.tell(progress, clock, settings.on_progress)
                 clock.obey()
                 running = [state for state in running if state.reason is None]
                 ready = [state for state in done if state.reason is None and state.ready()]
@@ -191,42 +193,20 @@ def dcd(
         try:
             with clock.proof():
                 _measure(Sample(problem, rng, grows=False), unfinished, norms, step, seconds)
-                _prove(problem, states, seconds)
-            for state in states:
-                if state.reason is Reason.CONVERGED and state.certificate and state.certificate.gap > settings.tol:
+                with clock.timed("certify"):
+                    certificates = certify(problem, [state.judge or state.new_judge(problem) for state in states])
+            for state, certificate in zip(states, certificates, strict=True):
+                state.certificate = certificate
+                if state.reason is Reason.CONVERGED and certificate.gap > settings.tol:
                     state.reason = Reason.PRECISION
         except StoppedError as stopped:  # without the proof
             for state in states:
-                state.certificate, state.reason = None, stopped.reason
-    return [_result(state, seconds) for state in states]
-
-
-def _start(problem: Problem) -> np.ndarray:
-    """alpha = 0, but for the logistic loss, whose dual term has an infinite slope there."""
-    if problem.loss is Loss.LOGISTIC:
-        return np.minimum(0.001 * problem.cost, 1e-8)
-    return np.zeros(len(problem.examples))
-
-
-def _result(state: _State, seconds: dict[str, float]) -> Result:
-    assert state.reason is not None
-    primal, dual, gap, intercept, _ = state.certificate or Certificate.missing(state.intercept)
-    return Result(
-        w=state.w,
-        intercept=intercept,
-        alpha=state.alpha,
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        reason=state.reason,
-        passes=passes_told(len(state.trace), state.w, state.reason),
-        seconds=seconds,
-        trace=state.trace,
-    )
+                state.unproved(state.intercept, stopped.reason)
+    return [state.result(seconds) for state in states]
 
 
 def _pass(
-    problem: Problem,
+    problem: Problem[InMemory],
     states: list[_State],
     norms: np.ndarray,
     step: float,
@@ -241,30 +221,20 @@ def _pass(
     is short it then goes no further than its share of it, and the next one comes; each gets one block at least, which
     is less than the proof will take.
     """
-    in_memory, seconds = problem.examples.in_memory, clock.seconds
     for state in states:
-        descent.begin_sweep(state.numbers)
-    groups = [[state] for state in states] if in_memory else [states]
+        state.descent.begin_sweep()
+    groups = [[state] for state in states] if problem.examples.in_memory else [states]
     done: list[_State] = []
     for n, group in enumerate(groups):
         share = clock.share(len(groups) - n)
         order = row_numbers(np.logical_or.reduce([state.active for state in group]))
         shuffle(order, rng)
-        mark = perf_counter()
+        moved = [(state.descent, state.variables) for state in group]
         try:
-            for number, (block, at, rows) in enumerate(problem.examples.blocks(order, ahead=True)):
-                if number:
-                    share.check()
-                expanded = perf_counter()
-                seconds["expand"] += expanded - mark
-                for state in group:
-                    descend(
-                        block.start, block.end, block.indices, block.values, at, rows, in_memory,
-                        problem.signs[state.k], problem.cost, norms, step, int(problem.loss), shrink,
-                        state.alpha, state.active, state.w, state.numbers,
-                    )  # fmt: skip
-                mark = perf_counter()
-                seconds["descend"] += mark - expanded
+            sweep(
+                problem.examples, order, moved, norms, step, problem.loss,
+                shrink=shrink, seconds=clock.seconds, check=share.check,
+            )  # fmt: skip
             done += group
         except StoppedError:  # its share of the time is over, and perhaps more than that
             clock.obey()
@@ -279,43 +249,28 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
     began = perf_counter()
     problem, rows = sample.problem, sample.rows
     if problem.intercept is Intercept.FREE:
-        changes = [balance(state.alpha, problem.signs[state.k]) for state in states]
+        changes = [balance(state.alpha, problem.columns.sign(state.k)) for state in states]
         problem.examples.add(changes, [state.w for state in states])
     for state, output in zip(states, problem.outputs([state.w for state in states], rows), strict=True):
         if rows is not None:  # the others have cost 0: whatever their output, they do not count
             given, output = output, np.zeros(len(problem.examples))
             output[rows] = given
         state.restart()
-        sign = problem.signs[state.k]
+        cost = problem.columns.cost(state.k)
         if problem.intercept is Intercept.FREE:
-            state.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, problem.cost)
-        margins = problem.margins(output, state.intercept, state.k)
-        rounding = Rounding.of(state.w, state.intercept, problem.examples.longest)
-        sums = RowSums.of(problem.loss, margins, state.alpha, sign, problem.cost, norms, rounding, beside=step)
-        state.measured(sums)
-        _wake(int(problem.loss), margins, problem.cost, state.alpha, state.active)
+            sign = problem.columns.sign(state.k)
+            state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, cost)
+        state.judge = state.new_judge(problem)
+        margins = state.judge.see(problem, slice(None), output, norms, problem.examples.longest, beside=step)
+        state.judge.conclude()
+        sums = state.judge.rows
+        state.gap = relative_gap(sums.primal(state.w, problem.intercept, state.intercept), sums.gaps)
+        state.active[:] = would_move(int(problem.loss), margins, cost, state.alpha)
     seconds["certify"] += perf_counter() - began
 
 
-def _prove(problem: Problem, states: list[_State], seconds: dict[str, float]) -> None:
-    """Judge all answers, with what w differs from sum_i alpha_i y_i phi(z_i)."""
-    began = perf_counter()
-    coefficients = [state.alpha * problem.signs[state.k] for state in states]
-    distances = problem.examples.squared_distances(coefficients, [state.w for state in states])
-    for state, distance in zip(states, distances, strict=True):
-        state.prove(distance)
-    seconds["certify"] += perf_counter() - began
-
-
-@kernel
-def _wake(loss, margins, cost, alpha, active):
-    """Mark as active each example whose alpha would move."""
-    for i in range(len(margins)):
-        c, a, m = cost[i], alpha[i], margins[i]
-        if loss == LOGISTIC:
-            stays = False
-        elif a == 0.0:
-            stays = m >= 1.0
-        else:
-            stays = loss == HINGE and a == c and m <= 1.0
-        active[i] = c > 0.0 and not stays
+def _within_bounds(problem: Problem[InMemory], k: int, alpha: np.ndarray) -> np.ndarray:
+    """Dual variables of an earlier answer, where those of this problem may be."""
+    cost = problem.columns.cost(k)
+    upper = np.inf if problem.loss is Loss.SQUARED_HINGE else cost
+    return np.where(cost > 0.0, np.clip(np.asarray(alpha, np.float64), 0.0, upper), 0.0)

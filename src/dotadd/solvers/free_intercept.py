@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dotadd.losses import Loss, dual_at
+from dotadd.core.losses import Loss, dual_at
 from dotadd.solvers.line_search import minimum_along
 
 ON_KINK = 1e-9  # how far from 1 a margin may be, relative to its size, to count as on the kink of the hinge

@@ -35,13 +35,13 @@ from typing import Any
 
 import numpy as np
 
-from dotadd.block import inner_product, squared_length
-from dotadd.losses import Loss, dual_at
+from dotadd.core.block import inner_product, squared_length
+from dotadd.core.losses import Loss, dual_at
+from dotadd.problem.problem import Intercept
 from dotadd.solvers.box_qp import box_qp
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.line_search import minimum_along
-from dotadd.solvers.problem import Intercept
-from dotadd.solvers.serving import Add, Dense, Dot, Request, Run, Steps
+from dotadd.solvers.serving import Add, Asking, Dot, Request, Steps, Write
 
 PAIRS = 10  # steps that H remembers
 NEAR = 1e-9  # to 1: a margin on the kink, but for rounding
@@ -167,20 +167,20 @@ class Proof:
             self.x += t * along
 
 
-def lbfgs(run: Run) -> Steps:
+def lbfgs(run: Asking) -> Steps:
     """Minimise the objective of one binary problem, from run.w."""
     return _with_kinks(run) if run.problem.loss is Loss.HINGE else _smooth(run)
 
 
-def _smooth(run: Run) -> Steps:
-    problem, loss, cost = run.problem, int(run.problem.loss), run.problem.cost
+def _smooth(run: Asking) -> Steps:
+    problem, loss, cost = run.problem, int(run.problem.loss), run.cost
     x = np.append(run.w, np.float64(run.intercept))
     margins = run.margins((yield from run.first_outputs()), x[-1])
     history = History(len(x), run.w.dtype)
     p, last = np.zeros_like(x), None
     while True:
         if problem.intercept is Intercept.FREE:
-            shift = best_intercept(problem.loss, margins * run.sign, problem.signs[run.k], cost)
+            shift = best_intercept(problem.loss, margins * run.sign, problem.columns.sign(run.k), cost)
             margins += shift * run.sign
             x[-1] += shift
             p[-1] += shift
@@ -189,15 +189,15 @@ def _smooth(run: Run) -> Steps:
         if last is not None:
             history.append(p, g - last)
         primal = _keep(run, x, margins)
-        if not run.tell(primal, primal - 0.5 * squared_length(g)):
+        if not run.goes_on(primal, primal - 0.5 * squared_length(g)):
             return
         p, last = -history.times(g), g
         if not (yield from _search(run, x, p, margins)):
             return
 
 
-def _with_kinks(run: Run) -> Steps:
-    problem, cost = run.problem, run.problem.cost
+def _with_kinks(run: Asking) -> Steps:
+    problem, cost = run.problem, run.cost
     x = np.append(run.w, np.float64(run.intercept))
     margins = run.margins((yield from run.first_outputs()), x[-1])
     alpha = dual_at(int(Loss.HINGE), margins, cost)
@@ -219,7 +219,7 @@ def _with_kinks(run: Run) -> Steps:
             _move(kinks, box_qp(product, linear, cost[K], alpha[K]), alpha, g)
         primals.append(_keep(run, x, margins))
         _prove(run, proof, kinks, x, alpha, g)
-        if not run.tell(primals[-1], proof.dual):
+        if not run.goes_on(primals[-1], proof.dual):
             return
         if len(primals) > PATIENCE and primals[-PATIENCE] - primals[-1] <= STALL * run.settings.tol * primals[-1]:
             return
@@ -239,7 +239,7 @@ def _with_kinks(run: Run) -> Steps:
         alpha = new
 
 
-def _penalty(run: Run, x: np.ndarray) -> np.ndarray:
+def _penalty(run: Asking, x: np.ndarray) -> np.ndarray:
     """The gradient of the penalty on w and b, which is linear in them."""
     out = x.copy()
     if run.problem.intercept is not Intercept.REGULARIZED:
@@ -247,20 +247,20 @@ def _penalty(run: Run, x: np.ndarray) -> np.ndarray:
     return out
 
 
-def _subtract(run: Run, alpha: np.ndarray, g: np.ndarray) -> Steps:
+def _subtract(run: Asking, alpha: np.ndarray, g: np.ndarray) -> Steps:
     """g -= sum_i alpha_i v_i."""
     yield Add(-alpha * run.sign, g[:-1])
     if run.problem.intercept is not Intercept.NONE:
         g[-1] -= inner_product(alpha, run.sign)
 
 
-def _keep(run: Run, x: np.ndarray, margins: np.ndarray) -> float:
+def _keep(run: Asking, x: np.ndarray, margins: np.ndarray) -> float:
     """Make this the answer so far; returns its objective."""
     run.w[:], run.intercept = x[:-1], float(x[-1])
-    return run.problem.primal(x[:-1], run.intercept, margins)
+    return run.problem.primal(x[:-1], run.intercept, margins, run.k)
 
 
-def _search(run: Run, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Generator[Request, Any, bool]:
+def _search(run: Asking, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Generator[Request, Any, bool]:
     """Move x and its margins to the minimum along p, and make p the step; returns whether there was one.
 
     x is in float64 and p as exact as the vector that met the examples, so the margins stay those of x for good.
@@ -270,7 +270,7 @@ def _search(run: Run, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Gene
     slopes = run.margins((yield Dot(step)), p[-1])
     weighted = _penalty(run, p)
     t = minimum_along(
-        int(run.problem.loss), margins, slopes, run.problem.cost, inner_product(x, weighted), inner_product(p, weighted)
+        int(run.problem.loss), margins, slopes, run.cost, inner_product(x, weighted), inner_product(p, weighted)
     )
     p *= t
     x += p
@@ -278,9 +278,11 @@ def _search(run: Run, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Gene
     return t > 0.0
 
 
-def _gather(run: Run, kinks: Kinks, margins: np.ndarray, reach: np.ndarray, alpha: np.ndarray, g: np.ndarray) -> Steps:
+def _gather(
+    run: Asking, kinks: Kinks, margins: np.ndarray, reach: np.ndarray, alpha: np.ndarray, g: np.ndarray
+) -> Steps:
     """Let K be the examples on their kinks, the next ones, and those of K whose alpha says that they belong there."""
-    cost, K = run.problem.cost, kinks.members
+    cost, K = run.cost, kinks.members
     distance = np.abs(1.0 - margins)
     stay = (distance[K] <= NEAR) | ((alpha[K] > 0.0) & (alpha[K] < cost[K]))
     _move(kinks, np.where(stay, alpha[K], np.where(margins[K] < 1.0, cost[K], 0.0)), alpha, g)
@@ -293,7 +295,7 @@ def _gather(run: Run, kinks: Kinks, margins: np.ndarray, reach: np.ndarray, alph
     new = new[: min(on_kink + NEXT, kinks.room - len(kinks.members))]
     rows = np.zeros((len(new), len(g)), kinks.rows.dtype)
     if len(new):
-        yield Dense(new, rows)
+        yield Write(new, rows)
         rows[:, -1] = run.problem.intercept is not Intercept.NONE
         rows *= run.sign[new, None].astype(rows.dtype)
         kinks.append(new, rows)
@@ -307,12 +309,12 @@ def _move(kinks: Kinks, to: np.ndarray, alpha: np.ndarray, g: np.ndarray) -> Non
     alpha[kinks.members] = to
 
 
-def _prove(run: Run, proof: Proof, kinks: Kinks, x: np.ndarray, alpha: np.ndarray, g: np.ndarray) -> None:
+def _prove(run: Asking, proof: Proof, kinks: Kinks, x: np.ndarray, alpha: np.ndarray, g: np.ndarray) -> None:
     """Offer alpha as a proof. A free intercept wants sum_i alpha_i y_i = 0: K takes what is missing, if it has room."""
     if run.problem.intercept is Intercept.FREE:
         K, missing = kinks.members, g[-1]
         up = run.sign[K] * missing > 0.0
-        room = np.where(up, run.problem.cost[K] - alpha[K], alpha[K])
+        room = np.where(up, run.cost[K] - alpha[K], alpha[K])
         if room.sum() < abs(missing):
             return
         if missing != 0.0:

@@ -16,10 +16,13 @@ For the logistic loss it is Newton's method on f', kept within a bracket.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.losses import HINGE, Loss
+from dotadd.core.losses import HINGE, Loss
 
 FEW_KINKS = 15  # of which the pivot is the median
 SAMPLE = 4096  # examples; from four times as many on, a sample narrows down the range
@@ -42,9 +45,15 @@ def minimum_along(
 
     Where f keeps falling, which it can only if quadratic = 0, the last kink (for hinge losses), or `low`, or else 0.
     """
-    search = _newton if loss == Loss.LOGISTIC else _over_pieces
     arrays = plain(margins), plain(slopes), plain(cost)
-    return float(search(int(loss), *arrays, float(linear), float(quadratic), float(low)))
+    if loss != Loss.LOGISTIC:
+        return float(_over_pieces(int(loss), *arrays, float(linear), float(quadratic), float(low)))
+    steepest = max(float(slopes.max(initial=0.0)), -float(slopes.min(initial=0.0)))
+
+    def sums(t: float, derivative: float, rise: float, size: float) -> tuple[float, float, float]:
+        return logistic_sums(*arrays, t, derivative, rise, size)
+
+    return logistic_minimum(sums, steepest, float(linear), float(quadratic), float(low))
 
 
 @kernel
@@ -201,23 +210,19 @@ def _piece(loss, margins, slopes, cost, linear, quadratic, left, right, t):
     return derivative, rise
 
 
-@kernel
-def _newton(loss, margins, slopes, cost, linear, quadratic, low):
-    """The logistic loss. As f's third derivative is at most max |slopes| f'', a step leaves an error of its square."""
-    steepest = 0.0
-    for i in range(len(slopes)):
-        steepest = max(steepest, abs(slopes[i]))
-    t = low if low > -np.inf else 0.0
-    left, right, step, previous = low, np.inf, 0.0, np.inf
+Sums = Callable[[float, float, float, float], tuple[float, float, float]]
+
+
+def logistic_minimum(sums: Sums, steepest: float, linear: float, quadratic: float, low: float) -> float:
+    """The t for the logistic loss. sums(t, derivative, rise, size) adds to these what the examples add to f'(t), to
+    f''(t), and to the sum of the absolute values of what f'(t) is a sum of; `steepest` is max |slopes|.
+
+    As f's third derivative is at most max |slopes| f'', a step leaves an error of its square.
+    """
+    t = low if low > -math.inf else 0.0
+    left, right, step, previous = low, math.inf, 0.0, math.inf
     for _ in range(MAX_NEWTON):
-        derivative, rise, size = linear + quadratic * t, quadratic, abs(linear) + quadratic * abs(t)
-        for i in range(len(margins)):
-            s = slopes[i]
-            share = 1.0 / (1.0 + np.exp(margins[i] + t * s))
-            term = cost[i] * s * share
-            derivative -= term
-            size += abs(term)
-            rise += term * s * (1.0 - share)
+        derivative, rise, size = sums(t, linear + quadratic * t, quadratic, abs(linear) + quadratic * abs(t))
         if abs(derivative) <= ROUNDING * size or (t == low and derivative >= 0.0):
             break
         if derivative < 0.0:
@@ -226,12 +231,14 @@ def _newton(loss, margins, slopes, cost, linear, quadratic, low):
             right = t
         slow = abs(derivative) > 0.25 * previous
         previous = abs(derivative)
-        newton = -derivative / rise
+        newton = -derivative / rise if rise != 0.0 else math.copysign(math.inf, -derivative)
+        if t + newton == t:  # where f' is next to nothing, it may be too short for a number
+            break
         ahead = right if derivative < 0.0 else left
-        if abs(ahead) == np.inf and (slow or abs(newton) == np.inf):
+        if abs(ahead) == math.inf and (slow or abs(newton) == math.inf):
             # Far out Newton's steps are short. Double them until they have passed the zero.
-            reach = max(2.0 * abs(step), abs(newton) if abs(newton) < np.inf else 0.0)
-            step = np.copysign(reach if reach > 0.0 else 1.0, newton)
+            reach = max(2.0 * abs(step), abs(newton) if abs(newton) < math.inf else 0.0)
+            step = math.copysign(reach if reach > 0.0 else 1.0, newton)
         elif slow or not left < t + newton < right:
             step = 0.5 * (left + right) - t
         elif abs(newton) <= abs(t + newton) and steepest * newton * newton <= ROUNDING * abs(t + newton):
@@ -242,3 +249,16 @@ def _newton(loss, margins, slopes, cost, linear, quadratic, low):
             break
         t += step
     return t
+
+
+@kernel
+def logistic_sums(margins, slopes, cost, t, derivative, rise, size):
+    """These three, and what the examples add to them at t."""
+    for i in range(len(margins)):
+        s = slopes[i]
+        share = 1.0 / (1.0 + np.exp(margins[i] + t * s))
+        term = cost[i] * s * share
+        derivative -= term
+        size += abs(term)
+        rise += term * s * (1.0 - share)
+    return derivative, rise, size

@@ -27,24 +27,21 @@ from typing import Any
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.block import inner_product, squared_length
-from dotadd.errors import DotaddError
-from dotadd.losses import LOGISTIC, Loss, dual_at
+from dotadd.core.block import inner_product, squared_length
+from dotadd.core.losses import LOGISTIC, dual_at
+from dotadd.problem.problem import Intercept
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.line_search import minimum_along
-from dotadd.solvers.problem import Intercept
-from dotadd.solvers.serving import Add, Dot, DotAdd, Request, Run, Steps
+from dotadd.solvers.serving import Add, Asking, Dot, DotAdd, Request, Steps
 
 ETA = 0.5  # at most; 3 sqrt(|g| / |g at the start|) when that is less
 ETA_FALL = 3.0
 
 
-def newton(run: Run) -> Steps:
+def newton(run: Asking) -> Steps:
     """Minimise the objective of one binary problem, from run.w."""
     problem, w = run.problem, run.w
-    if problem.loss is Loss.HINGE:
-        raise DotaddError("newton needs a smooth loss: use loss='squared_hinge' or 'logistic', or another solver")
-    loss, cost, signs = int(problem.loss), problem.cost, problem.signs[run.k]
+    loss, cost, signs = int(problem.loss), run.cost, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
     output = yield from run.first_outputs()
     steepest = 0.0
@@ -52,14 +49,14 @@ def newton(run: Run) -> Steps:
         if problem.intercept is Intercept.FREE:
             run.intercept = best_intercept(problem.loss, output, signs, cost)
         margins = run.margins(output, run.intercept)
-        primal = problem.primal(w, run.intercept, margins)
+        primal = problem.primal(w, run.intercept, margins, run.k)
         alpha = dual_at(loss, margins, cost)
         g = np.append(w, np.float64(penalty * run.intercept))
         yield Add(-alpha * run.sign, g[:-1])
         if problem.intercept is not Intercept.NONE:
             g[-1] -= inner_product(alpha, run.sign)
         length = np.sqrt(g @ g)
-        if not run.tell(primal, primal - 0.5 * length * length):
+        if not run.goes_on(primal, primal - 0.5 * length * length):
             return
         steepest = max(steepest, length)
         eta = min(ETA, ETA_FALL * np.sqrt(length / steepest))
@@ -75,7 +72,7 @@ def newton(run: Run) -> Steps:
 
 
 def _step(
-    run: Run, g: np.ndarray, curvature: np.ndarray, penalty: float, eta: float
+    run: Asking, g: np.ndarray, curvature: np.ndarray, penalty: float, eta: float
 ) -> Generator[Request, Any, np.ndarray]:
     """Conjugate gradients on the model."""
     crossed = np.zeros_like(g)  # the intercept's column of the Hessian

@@ -10,21 +10,25 @@ minimum of P, and alpha = sum_t beta_t alpha_t are dual variables that prove it.
 
 A plane is as large as w. Planes that have not counted for a while are dropped. When no room is left, the two that
 count least are merged into one, their weighted mean, which is a plane too and does not change the lowest point. Where
-w is so large that few planes fit into memory, they lie in a memory map of a nameless temporary file.
+w is so large that few planes fit into memory, they lie in a memory map of a nameless temporary file; there may be as
+many then as the disk has room for.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
+from typing import IO
 
 import numpy as np
 
 from dotadd._jit import inner, kernel
-from dotadd.block import inner_product
+from dotadd._util.memory import words
+from dotadd._util.threads import for_each
+from dotadd.core.block import inner_product
 from dotadd.errors import DotaddError
 from dotadd.solvers.simplex_qp import solve_on_simplex
-from dotadd.threads import for_each
 
 FEWEST, ENOUGH, MOST = 3, 32, 1000  # planes: to work at all, to work well, to be of any use
 IDLE = 20  # iterations after which a plane that does not count is dropped
@@ -41,19 +45,19 @@ class Planes:
         size = dim * dtype.itemsize
         shares = rows // 8 if exact else 4 * rows
         self.capacity = int(min(MOST, nbytes // (size + shares)))
+        self._file: IO[bytes] | None = None  # on disk, with room for so many planes
+        self._taken = 0
         if self.capacity >= ENOUGH:
             self.vectors = np.empty((self.capacity, dim), dtype)
         else:
             room = shutil.disk_usage(tempfile.gettempdir()).free // 2
             self.capacity = int(min(2 * ENOUGH, room // max(1, size)))
             if self.capacity < FEWEST:
-                raise DotaddError(
-                    f"{tempfile.gettempdir()} has no room for {FEWEST} cutting planes of {size / 1e9:.1f} GB; "
-                    "set TMPDIR to a folder that has, or use solver='dcd'"
-                )
-            with tempfile.TemporaryFile() as file:
-                mapped = np.memmap(file, dtype, "w+", shape=(self.capacity, dim))
-            self.vectors = np.asarray(mapped)
+                raise self._no_room(size)
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it goes with the planes)
+            self.vectors = np.asarray(np.memmap(self._file, dtype, "w+", shape=(self.capacity, dim)))
+            if not self._room_for(0):
+                raise self._no_room(size)
         self.vectors[0] = 0.0
         self.count = 1
         self.slopes, self.offsets, self.beta = (np.zeros(self.capacity) for _ in range(3))
@@ -65,12 +69,35 @@ class Planes:
     def append(self, a: np.ndarray, slope: float, offset: float, shares: Shares) -> None:
         """One more plane."""
         self._make_room()
+        if not self._room_for(self.count):
+            if self.count < FEWEST:
+                raise self._no_room(self.vectors[0].nbytes)
+            self.capacity = self.count  # from now on, two become one
+            self._make_room()
         t = self.count
         self.count += 1
         self.vectors[t] = a
         self.slopes[t], self.offsets[t], self.beta[t], self.idle[t] = slope, offset, 0.0, 0
         self.shares.append(shares)
         self.gram[t, : t + 1] = self.gram[: t + 1, t] = self._products(t) + slope * self.slopes[: t + 1]
+
+    def _room_for(self, t: int) -> bool:
+        """Take the room of plane t on the disk: writing to a map that finds none would end the process by a signal."""
+        if self._file is None or t < self._taken or not hasattr(os, "posix_fallocate"):
+            return True
+        size = self.vectors[0].nbytes
+        try:
+            os.posix_fallocate(self._file.fileno(), t * size, size)
+        except OSError:
+            return False
+        self._taken = t + 1
+        return True
+
+    def _no_room(self, size: int) -> DotaddError:
+        return DotaddError(
+            f"{tempfile.gettempdir()} has no room for {FEWEST} cutting planes of {words(size)}; "
+            "set TMPDIR to a folder that has, or use solver='dcd'"
+        )
 
     def solve(self, tol: float) -> float:
         """Find beta, and return the height of the lowest point, which no P is below."""

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.block import squared_length
-from dotadd.losses import LOGISTIC, SQUARED_HINGE, dual_term, slope, value
-from dotadd.solvers.problem import Intercept
+from dotadd.core.block import squared_length
+from dotadd.core.losses import LOGISTIC, SQUARED_HINGE, dual_term, slope, value
+from dotadd.problem.problem import Intercept
 from dotadd.solvers.result import Reason, relative_gap
 
 U = 2.0**-53

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dotadd.block import squared_length
+from dotadd.core.block import squared_length
 
 
 class Reason(Enum):
@@ -22,6 +22,11 @@ class Reason(Enum):
     AVERAGED = "the mean of the parts' answers was taken, which is not the best answer to the whole"
     INTERRUPTED = "training was interrupted"
     DIVERGED = "numbers became too large to be computed with"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether training could go on from where it is."""
+        return self in (Reason.MAX_PASSES, Reason.MAX_TIME, Reason.INTERRUPTED)
 
 
 def relative_gap(primal: float, gap: float) -> float:
@@ -55,8 +60,9 @@ class Progress(NamedTuple):
 class Result:
     """The answer to one binary problem, with the proof of how good it is.
 
-    `primal`, `dual` and `gap = (primal - dual) / primal` are recomputed from scratch at the end. Methods without dual
-    variables leave `alpha`, `dual` and `gap` None.
+    `primal`, `dual` and `gap = (primal - dual) / primal` are recomputed from scratch at the end. They are what `alpha`
+    proves: `dual` may be below 0, although alpha = 0 would prove 0, and `gap` above 1. Methods without dual variables
+    leave `alpha`, `dual` and `gap` None.
     """
 
     w: np.ndarray
@@ -109,11 +115,3 @@ def worst_of(results: list[Result]) -> Result:
         return -1.0 if result.gap is None else np.inf if np.isnan(result.gap) else result.gap
 
     return max(results, key=badness)
-
-
-def passes_told(passes: int, w: np.ndarray, reason: Reason) -> int:
-    """The passes of a Result, when so many were counted. One that was cut short counts if nothing else does but w has
-    moved; none counts if the time, or the patience of the user, was over before w had."""
-    if reason in (Reason.MAX_TIME, Reason.INTERRUPTED):
-        return max(1, passes) if w.any() else 0
-    return passes

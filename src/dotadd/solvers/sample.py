@@ -12,8 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dotadd.solvers.problem import Problem
-from dotadd.solvers.settings import row_numbers, shuffle
+from dotadd.core.block import row_numbers
+from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Problem
+from dotadd.solvers.settings import shuffle
 
 FIRST = 5000  # examples; with some thousand, a pass costs little and w is already worth something
 
@@ -21,7 +23,7 @@ FIRST = 5000  # examples; with some thousand, a pass costs little and w is alrea
 class Sample:
     """A random sample of a problem's examples. Those outside have cost 0 in `problem`; `rows` is None for all."""
 
-    def __init__(self, problem: Problem, rng: np.ndarray, *, grows: bool) -> None:
+    def __init__(self, problem: Problem[InMemory], rng: np.ndarray, *, grows: bool) -> None:
         self.whole_problem = problem
         self.size = len(problem.examples)
         if grows and self.size > FIRST:
@@ -46,6 +48,4 @@ class Sample:
         self.rows: np.ndarray | None = None
         if self.size < len(self.problem.examples):
             self.rows = np.sort(self.order[: self.size]).astype(np.int64)
-            cost = np.zeros_like(self.problem.cost)
-            cost[self.rows] = self.problem.cost[self.rows]
-            self.problem = replace(self.problem, cost=cost)
+            self.problem = replace(self.problem, columns=self.problem.columns.within(self.rows))

@@ -5,7 +5,7 @@ A batch solver is a generator for one binary problem. It yields requests and is 
     output = yield Dot(w)                 <w, phi(z_i)> of all examples
     yield Add(coefficients, out)          out += sum_i coefficients_i phi(z_i)
     yield DotAdd(scales, v, out)          out += sum_i scales_i <v, phi(z_i)> phi(z_i), a product with a Hessian
-    yield Dense(rows, out)                out[j] += phi(z_i) of a few examples, i = rows[j]
+    yield Write(rows, out)                out[j] += phi(z_i) of a few examples, i = rows[j]
 
 so its code reads from top to bottom, and it never knows where the examples are. `serve` runs the generators of all
 binary problems of a Problem and answers the requests of several of them with one expansion of the examples. Each
@@ -25,14 +25,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dotadd.core.losses import Loss, dual_at
 from dotadd.errors import DotaddError
-from dotadd.expand import Expansion
-from dotadd.losses import Loss, dual_at
+from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Intercept, Problem
+from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, balanced_dual, best_intercept
-from dotadd.solvers.problem import Intercept, Problem
-from dotadd.solvers.proof import Certificate, Rounding, RowSums
-from dotadd.solvers.result import Progress, Reason, Result, passes_told, relative_gap
+from dotadd.solvers.result import Progress, Reason, Result, relative_gap
+from dotadd.solvers.run import Run
 from dotadd.solvers.settings import Settings
 
 
@@ -44,7 +45,7 @@ class Dot:
     phase: ClassVar[str] = "output"
 
     @staticmethod
-    def answer(examples: Expansion, asked: list[Dot]) -> list[Any]:
+    def answer(examples: InMemory, asked: list[Dot]) -> list[Any]:
         return examples.dot([one.w for one in asked])
 
 
@@ -58,7 +59,7 @@ class Add:
     phase: ClassVar[str] = "add"
 
     @staticmethod
-    def answer(examples: Expansion, asked: list[Add]) -> list[Any]:
+    def answer(examples: InMemory, asked: list[Add]) -> list[Any]:
         for some in ([one for one in asked if one.squares is None], [one for one in asked if one.squares is not None]):
             squares = [one.squares for one in some if one.squares is not None]
             if some:
@@ -76,13 +77,13 @@ class DotAdd:
     phase: ClassVar[str] = "product"
 
     @staticmethod
-    def answer(examples: Expansion, asked: list[DotAdd]) -> list[Any]:
+    def answer(examples: InMemory, asked: list[DotAdd]) -> list[Any]:
         examples.dot_add([one.scales for one in asked], [one.v for one in asked], [one.out for one in asked])
         return [None] * len(asked)
 
 
 @dataclass(frozen=True)
-class Dense:
+class Write:
     """out[j] += phi(z_i) of example i = rows[j]; out may be wider than phi."""
 
     rows: np.ndarray
@@ -90,17 +91,17 @@ class Dense:
     phase: ClassVar[str] = "rows"
 
     @staticmethod
-    def answer(examples: Expansion, asked: list[Dense]) -> list[Any]:
+    def answer(examples: InMemory, asked: list[Write]) -> list[Any]:
         examples.dense([(one.rows, np.arange(len(one.rows)), one.out) for one in asked])
         return [None] * len(asked)
 
 
-Request = Dot | Add | DotAdd | Dense
+Request = Dot | Add | DotAdd | Write
 Steps = Generator[Request, Any, None]
-KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd, Dense)
+KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd, Write)
 
 
-class Run:
+class Asking(Run):
     """One binary problem on its way. A solver keeps its best answer so far in `w`, `intercept` and `alpha`, where it is
     found when time is up; `alpha` may stay None if the loss is smooth, since w then tells it."""
 
@@ -112,18 +113,13 @@ class Run:
         clock: Clock,
         start: Result | None,
     ) -> None:
-        self.problem, self.k, self.settings, self.clock = problem, k, settings, clock
-        self.sign = problem.signs[k].astype(np.float64)
-        self.w, self.intercept = problem.zeros(), 0.0
-        self.alpha: np.ndarray | None = None
+        super().__init__(k, problem.zeros())
+        self.problem, self.settings, self.clock = problem, settings, clock
+        self.sign, self.cost = problem.columns.sign(k).astype(np.float64), problem.columns.cost(k)
+        self.intercept = 0.0
         if start is not None:
             self.w[:] = start.w
             self.intercept = 0.0 if problem.intercept is Intercept.NONE else start.intercept
-        self.passes = 0
-        self.trace: list[Progress] = []
-        self.reason: Reason | None = None
-        self.primal = np.nan
-        self.certificate: Certificate | None = None
 
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Count the seconds of what is inside under this name."""
@@ -138,15 +134,15 @@ class Run:
     def margins(self, output: np.ndarray, intercept: float) -> np.ndarray:
         return self.sign * (output + intercept)
 
-    def tell(self, primal: float, dual: float = np.nan) -> bool:
+    def goes_on(self, primal: float, dual: float = np.nan) -> bool:
         """Note how far it is, and say whether to go on."""
         gap = relative_gap(primal, primal - dual)
         rows = len(self.problem.examples)
-        self.trace.append(Progress(self.passes, self.clock.elapsed(), primal, dual, gap, rows, rows))
-        self.clock.tell(self.settings.on_progress, self.trace[-1], self.k)
-        if not np.isfinite(primal):
-            self.reason = Reason.DIVERGED
-        elif gap <= self.settings.tol:
+        progress = Progress(self.passes, self.clock.elapsed(), primal, dual, gap, rows, rows)
+        self.tell(progress, self.clock, self.settings.on_progress)
+        if self.reason is not None:
+            return False
+        if gap <= self.settings.tol:
             self.reason = Reason.CONVERGED
         elif self.passes >= self.settings.max_passes:
             self.reason = Reason.MAX_PASSES
@@ -154,7 +150,7 @@ class Run:
 
 
 def serve(
-    method: Callable[[Run], Steps], problem: Problem, settings: Settings, start: list[Result] | None = None
+    method: Callable[[Asking], Steps], problem: Problem, settings: Settings, start: list[Result] | None = None
 ) -> list[Result]:
     """Solve each binary problem of `problem` by this method, from the w of earlier results if there are any.
 
@@ -164,7 +160,7 @@ def serve(
     if start is not None and (len(start) != len(problem) or any(len(one.w) != problem.examples.dim for one in start)):
         raise DotaddError("start does not come from a fit with the same features and classes")
     clock = Clock(settings.max_time)
-    runs = [Run(problem, k, settings, clock, start[k] if start else None) for k in range(len(problem))]
+    runs = [Asking(problem, k, settings, clock, start[k] if start else None) for k in range(len(problem))]
     groups = [[run] for run in runs] if problem.examples.in_memory else [runs]
     with clock:
         try:
@@ -176,15 +172,17 @@ def serve(
                 run.reason = run.reason or stopped.reason
         try:
             with clock.proof(), clock.timed("certify"):
-                _certify(problem, runs, settings.tol)
+                _prove(problem, runs, settings.tol)
         except StoppedError as stopped:  # without the proof
             for run in runs:
-                run.primal, run.certificate, run.reason = np.nan, None, stopped.reason
-    return [_result(run) for run in runs]
+                run.unproved(run.intercept, stopped.reason)
+                if run.alpha is None:
+                    run.primal_alone(np.nan, run.intercept)
+    return [run.result(clock.seconds) for run in runs]
 
 
-def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], clock: Clock) -> None:
-    """Run these generators until each has ended, or has to; then they are closed, and keep what they have."""
+def _serve(method: Callable[[Asking], Steps], problem: Problem, runs: list[Asking], clock: Clock) -> None:
+    """Asking these generators until each has ended, or has to; then they are closed, and keep what they have."""
     with ExitStack() as stack:
         steps = {run: stack.enter_context(closing(method(run))) for run in runs}
         waiting = {run: request for run in runs if (request := _advance(run, steps[run], None)) is not None}
@@ -197,7 +195,7 @@ def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], cl
                     clock.check()
                     passes = problem.examples.passes
                     with clock.anywhere(), clock.timed(kind.phase):  # answers go to the generators' own vectors
-                        answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]
+                        answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]  # of it
                     passes = problem.examples.passes - passes
                     for run, answer in zip(asked, answers, strict=True):
                         run.passes += passes
@@ -211,7 +209,7 @@ def _serve(method: Callable[[Run], Steps], problem: Problem, runs: list[Run], cl
                 run.reason = stopped.reason
 
 
-def _advance(run: Run, steps: Steps, answer: Any) -> Request | None:
+def _advance(run: Asking, steps: Steps, answer: Any) -> Request | None:
     """The generator's next request, or None where it has ended."""
     try:
         return steps.send(answer)
@@ -220,55 +218,37 @@ def _advance(run: Run, steps: Steps, answer: Any) -> Request | None:
         return None
 
 
-def _certify(problem: Problem, runs: list[Run], tol: float) -> None:
-    """Primal, dual and gap of each answer, from scratch (proof.py)."""
+def _prove(problem: Problem, runs: list[Asking], tol: float) -> None:
+    """Primal, dual and gap of each answer, from scratch."""
     seen, free = problem.examples.see([run.w for run in runs]), problem.intercept is Intercept.FREE
-    sums = {}
+    judges = {}
     for run, output in zip(runs, seen.outputs, strict=True):
-        sign = problem.signs[run.k]
+        sign = problem.columns.sign(run.k)
         if free:
-            run.intercept = best_intercept(problem.loss, output, sign, problem.cost)
-        margins = problem.margins(output, run.intercept, run.k)
+            run.intercept = best_intercept(problem.loss, output, sign, run.cost)
         if run.alpha is None and problem.loss is not Loss.HINGE:
+            margins = run.margins(output, run.intercept)
             run.alpha = (
-                balanced_dual(problem.loss, margins, sign, problem.cost)
+                balanced_dual(problem.loss, margins, sign, run.cost)
                 if free
-                else dual_at(int(problem.loss), margins, problem.cost)
+                else dual_at(int(problem.loss), margins, run.cost)
             )
         if run.alpha is not None:  # a mean of dual variables fits its bounds and their balance but for its rounding
-            np.clip(run.alpha, 0.0, np.inf if problem.loss is Loss.SQUARED_HINGE else problem.cost, out=run.alpha)
+            np.clip(run.alpha, 0.0, np.inf if problem.loss is Loss.SQUARED_HINGE else run.cost, out=run.alpha)
             if free:
                 balance(run.alpha, sign)
-        alpha = np.zeros(len(margins)) if run.alpha is None else run.alpha
-        rounding = Rounding.of(run.w, run.intercept, seen.terms)
-        sums[run] = RowSums.of(problem.loss, margins, alpha, sign, problem.cost, seen.norms, rounding)
+        alpha = np.zeros(len(output)) if run.alpha is None else run.alpha
+        judges[run] = Judge(problem, run.k, run.w, alpha, run.intercept)
+        judges[run].see(problem, slice(None), output, seen.norms, seen.terms)
+        judges[run].conclude()
     proved = [run for run in runs if run.alpha is not None]
-    coefficients = [run.alpha * run.sign for run in proved if run.alpha is not None]
-    distances = problem.examples.squared_distances(coefficients, [run.w for run in proved]) if proved else []
-    for run, distance in zip(proved, distances, strict=True):
-        run.certificate = sums[run].certificate(run.w, problem.intercept, run.intercept, distance)
-        if run.reason is Reason.CONVERGED and run.certificate.gap > tol:
+    certificates = certify(problem, [judges[run] for run in proved]) if proved else []
+    for run, certificate in zip(proved, certificates, strict=True):
+        run.certificate = certificate
+        if run.reason is Reason.CONVERGED and certificate.gap > tol:
             run.reason = Reason.PRECISION
-        elif run.reason is Reason.STALLED and run.certificate.gap <= tol:
+        elif run.reason is Reason.STALLED and certificate.gap <= tol:
             run.reason = Reason.CONVERGED
     for run in runs:
         if run.alpha is None:
-            run.primal = sums[run].primal(run.w, problem.intercept, run.intercept)
-
-
-def _result(run: Run) -> Result:
-    """Methods that time has left without dual variables have a primal objective and no proof."""
-    assert run.reason is not None
-    primal, dual, gap, intercept, _ = run.certificate or (run.primal, None, None, run.intercept, None)
-    return Result(
-        w=run.w,
-        intercept=intercept,
-        alpha=run.alpha,
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        reason=run.reason,
-        passes=passes_told(run.passes, run.w, run.reason),
-        seconds=run.clock.seconds,
-        trace=run.trace,
-    )
+            run.primal_alone(judges[run].rows.primal(run.w, problem.intercept, run.intercept), run.intercept)

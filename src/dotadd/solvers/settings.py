@@ -33,14 +33,6 @@ class Settings:
         return np.random.SeedSequence(self.seed).generate_state(1, np.uint64) | np.uint64(1)
 
 
-MOST_ROWS = 1 << 32  # that numbers of 32 bits tell apart
-
-
-def row_numbers(wanted: np.ndarray) -> np.ndarray:
-    """Which rows are wanted, as numbers of one type for all kernels: unsigned, of 32 bits as long as these suffice."""
-    return np.flatnonzero(wanted).astype(np.uint32 if len(wanted) <= MOST_ROWS else np.uint64)
-
-
 @kernel
 def shuffle(order, rng):
     """Fisher and Yates, with a 64-bit xorshift whose state is rng[0]."""

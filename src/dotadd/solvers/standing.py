@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dotadd.solvers.descent import PG_MAX, PG_MIN
 from dotadd.solvers.result import Progress
+from dotadd.solvers.sweep import PG_MAX, PG_MIN
 
 TIGHTEN = 0.9  # eps, at each round while memory is nearly full
 STILL = 1e-4  # M+ - M-: nothing would move any more

@@ -8,14 +8,20 @@ can (`release`), or at random when there is no room for new ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import numpy as np
 
-from dotadd.batch import Batch
-from dotadd.expand import Expansion
-from dotadd.pool import LOOSE, Pool
-from dotadd.solvers.flow import Flow, piece_bytes
-from dotadd.solvers.settings import row_numbers, shuffle
+from dotadd.core.block import row_numbers
+from dotadd.data.batches import Batch
+from dotadd.data.pool import LOOSE, Pool
+from dotadd.data.ragged import joined
+from dotadd.problem.columns import Columns
+from dotadd.problem.examples import InMemory
+from dotadd.problem.on_disk import OnDisk
+from dotadd.problem.problem import Piece, Problem
+from dotadd.solvers.settings import shuffle
+from dotadd.solvers.sweep import Variables
 
 FULL = 0.9  # of the capacity: time to be less generous
 SPARE = 1 / 8  # of the capacity is set free at a time when there is no room
@@ -28,19 +34,20 @@ class Store:
     visited in this round; rows that arrive meanwhile wait for the next one.
     """
 
-    def __init__(self, flow: Flow, alphas_of_all: list[np.ndarray], capacity: int, seed: int) -> None:
-        self.flow, self.alphas_of_all, self.capacity = flow, alphas_of_all, capacity
-        self.kept = np.zeros(flow.rows, np.bool_)  # of every row, whether it is here
+    def __init__(self, problem: Problem[OnDisk], alphas_of_all: list[np.ndarray], capacity: int, seed: int) -> None:
+        self.problem, self.alphas_of_all, self.capacity = problem, alphas_of_all, capacity
+        self.beside = bytes_beside(len(problem))
+        self.kept = np.zeros(len(problem.examples), np.bool_)  # of every row, whether it is here
         self.pool: Pool | None = None
         self.random = np.random.default_rng(seed)
         self.rows, self.present = np.empty(0, np.int64), np.empty(0, np.bool_)
         self.cost, self.norms = np.empty(0), np.empty(0)
-        problems = range(flow.problems)
+        problems = range(len(problem))
         self.signs = [np.empty(0, np.int8) for _ in problems]
         self.alphas = [np.empty(0) for _ in problems]
         self.active = [np.empty(0, np.uint8) for _ in problems]
         self.order = np.empty(0, np.uint32)
-        self.examples: Expansion | None = None
+        self.examples: InMemory | None = None
         self._changed = False
 
     def __len__(self) -> int:
@@ -58,8 +65,7 @@ class Store:
         self,
         rows: np.ndarray,
         batch: Batch,
-        signs: Sequence[np.ndarray],
-        cost: np.ndarray,
+        columns: Columns,
         norms: np.ndarray,
         alphas: Sequence[np.ndarray],
         active: Sequence[np.ndarray],
@@ -73,8 +79,8 @@ class Store:
         places = self.pool.put(batch)
         if self.pool.room != room:
             self.examples = None  # or rows would stay in memory where they lay before, too
-        several = ([array[fit] for array in some] for some in (signs, alphas, active))
-        self._note(places, rows[fit], cost[fit], norms[fit], *several)
+        several = ([array[fit] for array in some] for some in (alphas, active))
+        self._note(places, rows[fit], columns.take(fit), norms[fit], *several)
         self._changed = True
         if len(self.order):  # what lies there now is not what was to be visited
             new = np.zeros(len(self.rows), np.bool_)
@@ -90,14 +96,17 @@ class Store:
         shuffle(self.order, rng)
         return len(self.order)
 
-    def next(self, count: int) -> tuple[Expansion, np.ndarray]:
+    def next(self, count: int) -> tuple[InMemory, np.ndarray]:
         """The next so many places of this round, and phi over the batch of all places."""
         if self.examples is None:
             assert self.pool is not None
-            flow = self.flow
-            self.examples = Expansion(flow.phi, self.pool.batch, dtype=flow.dtype, threads=flow.threads)
+            self.examples = self.problem.examples.over(self.pool.batch)
         some, self.order = self.order[:count], self.order[count:]
         return self.examples, some[self.present[some]]
+
+    def variables(self, k: int) -> Variables:
+        """What a sweep moves of binary problem k, with an entry for each place."""
+        return Variables(self.signs[k], self.cost, self.alphas[k], self.active[k])
 
     def release(self, places: np.ndarray) -> None:
         """Let those of these rows go that are no longer active in any problem."""
@@ -128,36 +137,48 @@ class Store:
         by_number = np.argsort(rows)
         layout = {name[len("pool.") :]: array for name, array in state.items() if name.startswith("pool.")}
         pool: Pool | None = None
-        for number, piece in enumerate(self.flow.read(piece_bytes(self.flow.memory))):
-            if number == 0:
-                pool = Pool.again(layout, type(piece.batch.typical()), self.capacity, self.flow.beside)
-                self.pool = pool
-            first, stop = np.searchsorted(rows, [piece.first_row, piece.first_row + len(piece)], sorter=by_number)
-            mine = by_number[first:stop]
-            at = rows[mine] - piece.first_row
-            batch = piece.batch.take(at).own()
-            norms = self.flow.phi.squared_norms(batch, np.arange(len(batch))) + step
-            signs = [sign[at] for sign in piece.signs]
-            alphas = [np.array(alpha[rows[mine]]) for alpha in self.alphas_of_all]
-            active = [state[f"active.{k}"][mine] for k in range(self.flow.problems)]
-            if pool is None:
-                self.add(rows[mine], batch, signs, piece.cost[at], norms, alphas, active)
-            else:
-                if not pool.takes(batch):  # the pool was made wide enough for all of them
-                    batch = type(batch).concat([pool.batch.slice(0, 0), batch])  # type: ignore[list-item]
-                places = layout["places"][mine]
-                pool.write(places, batch)
-                self._note(places, rows[mine], piece.cost[at], norms, signs, alphas, active)
-            if stop == len(rows):
-                break
+        with closing(self.problem.pieces()) as pieces:
+            for number, piece in enumerate(pieces):
+                if number == 0:
+                    kind = type(piece.examples.batch.typical())
+                    self.pool = pool = Pool.again(layout, kind, self.capacity, self.beside)
+                first, stop = np.searchsorted(rows, [piece.rows.start, piece.rows.stop], sorter=by_number)
+                self._restore_rows(piece, by_number[first:stop], state, layout, pool, step)
+                if stop == len(rows):
+                    break
         if pool is not None:
             self.order = state["order"].astype(np.uint32)
             self._changed = bool(state["changed"][0])
 
+    def _restore_rows(
+        self,
+        piece: Piece,
+        mine: np.ndarray,
+        state: Mapping[str, np.ndarray],
+        layout: Mapping[str, np.ndarray],
+        pool: Pool | None,
+        step: float,
+    ) -> None:
+        """Put the rows of a piece back that were here: those of these numbers in the state."""
+        rows = state["rows"][mine]
+        at = rows - piece.rows.start
+        batch = piece.examples.batch.take(at).own()
+        norms = self.problem.examples.phi.squared_norms(batch, np.arange(len(batch))) + step
+        alphas = [np.array(alpha[rows]) for alpha in self.alphas_of_all]
+        active = [state[f"active.{k}"][mine] for k in range(len(self.problem))]
+        if pool is None:
+            self.add(rows, batch, piece.columns.take(at), norms, alphas, active)
+            return
+        if not pool.takes(batch):  # the pool was made wide enough for all of them
+            batch = joined([pool.batch.slice(0, 0), batch])
+        places = layout["places"][mine]
+        pool.write(places, batch)
+        self._note(places, rows, piece.columns.take(at), norms, alphas, active)
+
     def _make_room(self, batch: Batch) -> tuple[Batch, np.ndarray]:
         """The rows of this batch that there is room for, in a form that the pool takes, and which they are."""
         if self.pool is None:
-            self.pool = Pool.like(batch, self.capacity, self.flow.beside)
+            self.pool = Pool.like(batch, self.capacity, self.beside)
         if not self.pool.takes(batch):
             batch = self._like_mine(batch)
         fit = np.arange(len(batch))
@@ -178,11 +199,11 @@ class Store:
         """The batch as wide as the rows in the pool, which is made wider if it has to be."""
         assert self.pool is not None
         mine = self.pool.batch
-        batch = type(mine).concat([mine.slice(0, 0), batch])  # type: ignore[list-item]
+        batch = joined([mine.slice(0, 0), batch])
         if not self.pool.takes(batch):
             places = self.places()
-            rows = type(mine).concat([mine.take(places), batch.slice(0, 0)])  # type: ignore[list-item]
-            self.pool = Pool.like(rows, self.capacity, self.flow.beside)
+            rows = joined([mine.take(places), batch.slice(0, 0)])
+            self.pool = Pool.like(rows, self.capacity, self.beside)
             self.pool.put(rows)
             self._move(places)
         return batch
@@ -213,18 +234,18 @@ class Store:
         self,
         places: np.ndarray,
         rows: np.ndarray,
-        cost: np.ndarray,
+        columns: Columns,
         norms: np.ndarray,
-        signs: Sequence[np.ndarray],
         alphas: Sequence[np.ndarray],
         active: Sequence[np.ndarray],
     ) -> None:
         """What lies beside the rows that are at these places now."""
         self._grow()
         self.rows[places], self.present[places], self.kept[rows] = rows, True, True
-        self.cost[places], self.norms[places] = cost, norms
-        for k in range(self.flow.problems):
-            self.signs[k][places], self.alphas[k][places], self.active[k][places] = signs[k], alphas[k], active[k]
+        self.cost[places], self.norms[places] = columns.cost(0), norms
+        for k in range(len(self.problem)):
+            self.signs[k][places] = columns.sign(k)
+            self.alphas[k][places], self.active[k][places] = alphas[k], active[k]
 
     def _grow(self) -> None:
         """Give every array an entry for each place of the pool."""
@@ -248,6 +269,12 @@ class Store:
     def _write_back(self, places: np.ndarray) -> None:
         for all_of_them, mine in zip(self.alphas_of_all, self.alphas, strict=True):
             all_of_them[self.rows[places]] = mine[places]
+
+
+def bytes_beside(problems: int) -> int:
+    """Bytes that an example in memory takes beside its raw row: number, cost, length, offsets; and for each binary
+    problem alpha, sign and whether it is active."""
+    return 48 + 10 * problems
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """StreamSVM: dual coordinate descent on data larger than memory (Matsushima, Vishwanathan and Smola 2012).
 
 Problem:  as for dcd; the examples pass by again and again, and some of them are kept in memory
-Given:    a Flow of examples, and how much memory may be taken by those that are kept
+Given:    a Problem whose examples are on disk, and how much memory may be taken by those that are kept
 Returned: w, b, alpha and the relative duality gap, for each of the binary problems
 
 A reader brings piece after piece. The margins of all examples of a piece are computed at once; those whose alpha would
@@ -27,24 +27,23 @@ from typing import Any
 
 import numpy as np
 
-from dotadd._jit import kernel
-from dotadd.ahead import ReadAhead
-from dotadd.block import inner_product
+from dotadd._util.ahead import ReadAhead
+from dotadd.core.block import inner_product, row_numbers
+from dotadd.core.losses import total_dual_term, total_loss
 from dotadd.errors import DotaddError
-from dotadd.expand import Expansion
-from dotadd.losses import HINGE, LOGISTIC, total_dual_term, total_loss
-from dotadd.solvers import descent
-from dotadd.solvers.certificate import certify
+from dotadd.problem.examples import InMemory
+from dotadd.problem.on_disk import OnDisk, piece_bytes
+from dotadd.problem.problem import Intercept, Piece, Problem
+from dotadd.solvers.certify import certify, judges_of
 from dotadd.solvers.checkpoint import Arrays, CheckpointError
 from dotadd.solvers.clock import Clock, StoppedError
-from dotadd.solvers.descent import GAP, INTERCEPT, N_NUMBERS, OLD_PG_MAX, OLD_PG_MIN, descend
-from dotadd.solvers.flow import Flow, Piece, piece_bytes
-from dotadd.solvers.problem import Intercept
 from dotadd.solvers.proof import Certificate
-from dotadd.solvers.result import Progress, Reason, Result, passes_told
-from dotadd.solvers.settings import Settings, row_numbers, shuffle
+from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.run import Run
+from dotadd.solvers.settings import Settings, shuffle
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
+from dotadd.solvers.sweep import Descent, Variables, sweep, would_move
 
 IN_FLIGHT = 3  # pieces that are being read, decoded and worked on beside the examples that are kept
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
@@ -54,24 +53,23 @@ SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked
 TELL_EVERY = 0.2  # seconds
 
 
-def stream(flow: Flow, settings: Settings) -> list[Result]:
-    """Solve each binary problem of the flow to a relative duality gap of `settings.tol`."""
-    return _Trainer(flow, settings).solve()
+def stream(problem: Problem[OnDisk], settings: Settings) -> list[Result]:
+    """Solve each binary problem to a relative duality gap of `settings.tol`."""
+    return _Trainer(problem, settings).solve()
 
 
 class _Trainer:
-    def __init__(self, flow: Flow, settings: Settings) -> None:
-        self.flow, self.settings = flow, settings
+    def __init__(self, problem: Problem[OnDisk], settings: Settings) -> None:
+        self.problem, self.settings, self.memory = problem, settings, problem.examples.memory
         self.clock = Clock(settings.max_time)
         self.clock.seconds = {"read": 0.0, "arrive": 0.0, "sweep": 0.0, "certify": 0.0}
-        self.piece_bytes = piece_bytes(flow.memory)
-        self.ws = [flow.zeros() for _ in range(flow.problems)]
-        self.alphas = [flow.dual_variables() for _ in range(flow.problems)]
-        self.numbers = [np.zeros(N_NUMBERS) for _ in range(flow.problems)]
-        capacity = max(flow.memory - IN_FLIGHT * self.piece_bytes, flow.memory // 2)
-        self.store = Store(flow, self.alphas, capacity, settings.seed)
+        self.ws = [problem.zeros() for _ in range(len(problem))]
+        self.alphas = [problem.dual_variables() for _ in range(len(problem))]
+        self.descents = [Descent(w, problem.intercept) for w in self.ws]
+        capacity = max(self.memory - IN_FLIGHT * piece_bytes(self.memory), self.memory // 2)
+        self.store = Store(problem, self.alphas, capacity, settings.seed)
         self.rng = settings.rng()
-        self.at = Standing.at_the_start(flow.problems, settings.tol)
+        self.at = Standing.at_the_start(len(problem), settings.tol)
         self._told = 0.0
 
     def solve(self) -> list[Result]:
@@ -90,10 +88,10 @@ class _Trainer:
             if certificates is None:
                 try:
                     with self.clock.proof():
-                        certificates = self._certify(lambda: None)
+                        certificates = self._prove(lambda: None)
                 except StoppedError as stopped:  # without the proof
                     reason = stopped.reason
-                    certificates = [Certificate.missing(float(some[INTERCEPT])) for some in self.numbers]
+                    certificates = [Certificate.missing(descent.b) for descent in self.descents]
         return [self._result(k, reason, certificate) for k, certificate in enumerate(certificates)]
 
     def _train(self) -> tuple[Reason, list[Certificate] | None]:
@@ -107,7 +105,7 @@ class _Trainer:
                 return Reason.DIVERGED, None
             if not ready:
                 continue
-            certificates = self._certify(self.clock.check, tol)
+            certificates = self._prove(self.clock.check, tol)
             verdicts = [certificate.verdict(tol) for certificate in certificates]
             if all(verdict is Reason.CONVERGED for verdict in verdicts):
                 return Reason.CONVERGED, certificates
@@ -119,7 +117,7 @@ class _Trainer:
 
     def _pass(self) -> None:
         """The rest of a pass of the reader."""
-        with ReadAhead(self.flow.pieces(after=self.at.position), ahead=self.flow.threads > 1) as pieces:
+        with self.problem.read(after=self.at.position) as pieces:
             while True:
                 with self.clock.timed("read"):
                     self._wait(pieces)
@@ -129,9 +127,9 @@ class _Trainer:
                 before = self._duals()
                 with self.clock.timed("arrive"):
                     self._arrive(piece)
-                self.at.position = piece.first_row + len(piece)
+                self.at.position = piece.rows.stop
                 with self.clock.timed("sweep"):
-                    self._sweep(pieces, len(piece), self._duals() - before)
+                    self._sweep(pieces, len(piece.examples), self._duals() - before)
                 self._tell()
                 checkpoint = self.settings.checkpoint
                 if checkpoint is not None and checkpoint.due:
@@ -141,32 +139,30 @@ class _Trainer:
 
     def _arrive(self, piece: Piece) -> None:
         """Look at all examples of a piece, visit those that would move, keep those that may move again."""
-        flow, at = self.flow, self.at
-        problem = flow.problem(piece)
-        if not at.step and flow.intercept is not Intercept.NONE:
-            free = flow.intercept is Intercept.FREE
-            at.step = max(float(problem.examples.squared_norms().mean()), 1e-3) if free else 1.0
-        mine = slice(piece.first_row, piece.first_row + len(piece))
-        new = np.flatnonzero(~self.store.kept[mine] & (piece.cost > 0.0))
-        alphas = [alpha[mine] for alpha in self.alphas]  # views: what is visited here is written there
-        active = [np.zeros(len(piece), np.uint8) for _ in self.ws]
-        cost = piece.cost[new]
-        for k, output in enumerate(problem.outputs(self.ws, new)):
-            margins = (output + self.numbers[k][INTERCEPT]) * piece.signs[k][new]
-            alpha = alphas[k][new]
-            losses, terms = total_loss(flow.loss, margins, cost), total_dual_term(flow.loss, alpha, cost)
+        problem, at, examples, columns = self.problem, self.at, piece.examples, piece.columns
+        if not at.step and problem.intercept is not Intercept.NONE:
+            free = problem.intercept is Intercept.FREE
+            at.step = max(float(examples.squared_norms().mean()), 1e-3) if free else 1.0
+        new = np.flatnonzero(~self.store.kept[piece.rows] & (columns.cost(0) > 0.0))
+        alphas = [alpha[piece.rows] for alpha in self.alphas]  # views: what is visited here is written there
+        active = [np.zeros(len(examples), np.uint8) for _ in self.ws]
+        for k, output in enumerate(piece.outputs(self.ws, new)):
+            margins = (output + self.descents[k].b) * columns.sign(k, new)
+            alpha, cost = alphas[k][new], columns.cost(k, new)
+            losses, terms = total_loss(problem.loss, margins, cost), total_dual_term(problem.loss, alpha, cost)
             at.arrived[k].append(losses - terms + inner_product(alpha, margins))
-            active[k][new] = _would_move(int(flow.loss), margins, cost, alpha)
+            active[k][new] = would_move(int(problem.loss), margins, cost, alpha)
         wanted = row_numbers(np.logical_or.reduce(active))
-        norms = np.zeros(len(piece))
-        norms[wanted] = problem.examples.squared_norms(wanted) + at.step
+        norms = np.zeros(len(examples))
+        norms[wanted] = examples.squared_norms(wanted) + at.step
         order = wanted.copy()
         shuffle(order, self.rng)
-        gaps = self._visit(problem.examples, order, piece.signs, piece.cost, norms, alphas, active)
+        moved = [Variables(columns.sign(k), columns.cost(k), alphas[k], active[k]) for k in range(len(problem))]
+        gaps = self._visit(examples, order, moved, norms)
         stay = wanted[np.logical_or.reduce([some[wanted] for some in active]).astype(np.bool_)]
         self.store.add(
-            piece.first_row + stay.astype(np.int64), piece.batch.take(stay), [sign[stay] for sign in piece.signs],
-            piece.cost[stay], norms[stay], [alpha[stay] for alpha in alphas], [some[stay] for some in active],
+            piece.rows.start + stay.astype(np.int64), examples.batch.take(stay), columns.take(stay), norms[stay],
+            [alpha[stay] for alpha in alphas], [some[stay] for some in active],
         )  # fmt: skip
         for k, gap in enumerate(gaps):
             at.new_gap[k] += gap
@@ -179,7 +175,7 @@ class _Trainer:
         Nor does it pay when the examples in memory are as good as solved, and only others can close the gap. While the
         reader is behind, visits cost nothing.
         """
-        store, spent, most = self.store, ARRIVAL[self.flow.phi.bulk] * rows, PATIENCE * rows
+        store, spent, most = self.store, ARRIVAL[self.problem.examples.bulk] * rows, PATIENCE * rows
         while len(store.order) or store.present.any():
             if self._settled() and pieces.wait(0.0):
                 return
@@ -193,7 +189,7 @@ class _Trainer:
     def _settled(self) -> bool:
         """Whether the examples in memory have at most a small part of the gap that is asked for, in all problems."""
         at, left = self.at, len(self.store.order)
-        return all(at.kept(k, left) <= ENOUGH * at.target * self._dual(k) for k in range(self.flow.problems))
+        return all(at.kept(k, left) <= ENOUGH * at.target * self._dual(k) for k in range(len(self.problem)))
 
     def _visit_some(self, most: int) -> int:
         """Visit the next examples of a round over the memory; returns how many."""
@@ -201,66 +197,56 @@ class _Trainer:
         if not len(store.order):
             at.begin_round(store.begin_round(self.rng))
         examples, some = store.next(most)
-        gaps = self._visit(examples, some, store.signs, store.cost, store.norms, store.alphas, store.active)
-        for k, numbers in enumerate(self.numbers):
-            at.visited_in_round(k, numbers, gaps[k])
+        gaps = self._visit(examples, some, [store.variables(k) for k in range(len(self.problem))], store.norms)
+        for k, descent in enumerate(self.descents):
+            at.visited_in_round(k, descent.numbers, gaps[k])
         store.release(some)
         if not len(store.order):
             at.end_round(full=store.full)
         return len(some)
 
     def _duals(self) -> float:
-        return sum(self._dual(k) for k in range(self.flow.problems))
+        return sum(self._dual(k) for k in range(len(self.problem)))
 
     def _dual(self, k: int) -> float:
-        return descent.dual_objective(self.numbers[k], self.flow.intercept)
+        return self.descents[k].dual
 
     def _visit(
-        self,
-        examples: Expansion,
-        order: np.ndarray,
-        signs: list[np.ndarray],
-        cost: np.ndarray,
-        norms: np.ndarray,
-        alphas: list[np.ndarray],
-        active: list[np.ndarray],
+        self, examples: InMemory, order: np.ndarray, variables: list[Variables], norms: np.ndarray
     ) -> list[float]:
         """Coordinate descent over these rows, in this order; returns their shares of the gap."""
         at = self.at
-        for k, numbers in enumerate(self.numbers):
-            descent.begin_sweep(numbers)
-            numbers[OLD_PG_MAX], numbers[OLD_PG_MIN] = at.eps[k], -at.eps[k]
-        for block, place, rows in examples.blocks(order, ahead=True):
-            for k, w in enumerate(self.ws):
-                descend(
-                    block.start, block.end, block.indices, block.values, place, rows, examples.in_memory,
-                    signs[k], cost, norms, at.step, int(self.flow.loss), True, alphas[k], active[k], w, self.numbers[k],
-                )  # fmt: skip
-            self.clock.check()
-        for k, numbers in enumerate(self.numbers):
-            at.visited(k, numbers)
-        return [float(numbers[GAP]) for numbers in self.numbers]
+        for descent, eps in zip(self.descents, at.eps, strict=True):
+            descent.begin_sweep()
+            descent.set_thresholds(eps, -eps)
+        moved = list(zip(self.descents, variables, strict=True))
+        sweep(examples, order, moved, norms, at.step, self.problem.loss, check=self.clock.check)
+        for k, descent in enumerate(self.descents):
+            at.visited(k, descent.numbers)
+        self.clock.check()
+        return [descent.gap for descent in self.descents]
 
     def _end_pass(self) -> None:
         at = self.at
         at.end_pass()
-        for k in range(self.flow.problems):
+        for k in range(len(self.problem)):
             at.trace[k].append(self._progress(k, 1.0))
         self._tell(1.0)
-        for numbers in self.numbers:
-            descent.move_multiplier(numbers, self.flow.intercept, at.step)
+        for descent in self.descents:
+            descent.move_multiplier(at.step)
 
     def _progress(self, k: int, read: float) -> Progress:
         """Where problem k stands; nothing is known of its gap before the first pass has ended."""
-        numbers, intercept = self.numbers[k], self.flow.intercept
         dual = self._dual(k)
-        gap = self.at.gap(k, len(self.store.order)) - descent.multiplier_term(numbers, intercept)
+        gap = self.at.gap(k, len(self.store.order)) - self.descents[k].multiplier_term
         gap = abs(gap) if self.at.passes else np.nan
         relative = gap / (dual + gap) if dual + gap != 0.0 else 0.0
         kept = len(self.store)
         passes = self.at.passes if read == 1.0 else self.at.passes + 1
         seconds = self.at.elapsed + self.clock.elapsed()
-        return Progress(passes, seconds, dual + gap, dual, relative, kept, self.flow.rows, read=read, cached=kept)
+        return Progress(
+            passes, seconds, dual + gap, dual, relative, kept, len(self.problem.examples), read=read, cached=kept
+        )
 
     def _tell(self, read: float | None = None) -> None:
         """Report how far it is, a few times a second."""
@@ -269,32 +255,37 @@ class _Trainer:
         if tell is None or (read is None and now < self._told + TELL_EVERY):
             return
         self._told = now
-        share = read if read is not None else min(self.at.position / max(1, self.flow.rows), np.nextafter(1.0, 0.0))
-        for k in range(self.flow.problems):
+        share = (
+            read
+            if read is not None
+            else min(self.at.position / max(1, len(self.problem.examples)), np.nextafter(1.0, 0.0))
+        )
+        for k in range(len(self.problem)):
             self.clock.tell(tell, self._progress(k, share), k)
 
-    def _certify(self, check: Callable[[], None], tol: float = np.inf) -> list[Certificate]:
+    def _prove(self, check: Callable[[], None], tol: float = np.inf) -> list[Certificate]:
         with self.clock.timed("certify"):
             self.store.write_back()
-            intercepts = [float(numbers[INTERCEPT]) for numbers in self.numbers]
-            return certify(self.flow, self.ws, intercepts, self.alphas, check, tol=tol)
+            bs = [descent.b for descent in self.descents]
+            judges = judges_of(self.problem, range(len(self.problem)), self.ws, bs, self.alphas)
+            return certify(self.problem, judges, check, tol=tol)
 
     def save(self) -> None:
         """Write a checkpoint."""
         assert self.settings.checkpoint is not None
         self.store.write_back()
         arrays = {f"w.{k}": w for k, w in enumerate(self.ws)} | {f"alpha.{k}": a for k, a in enumerate(self.alphas)}
-        arrays |= {f"numbers.{k}": numbers for k, numbers in enumerate(self.numbers)} | {"rng": self.rng}
+        arrays |= {f"numbers.{k}": descent.numbers for k, descent in enumerate(self.descents)} | {"rng": self.rng}
         arrays |= {f"store.{name}": array for name, array in self.store.state().items()}
-        record = self.at.record(self.clock.elapsed()) | {"seconds": self.clock.seconds, "memory": self.flow.memory}
+        record = self.at.record(self.clock.elapsed()) | {"seconds": self.clock.seconds, "memory": self.memory}
         record["random"] = self.store.random.bit_generator.state
         self.settings.checkpoint.save(arrays, record)
 
     def _restore(self, arrays: Arrays, record: dict[str, Any]) -> None:
-        for k in range(self.flow.problems):
+        for k in range(len(self.problem)):
             arrays.into(f"w.{k}", self.ws[k])
             arrays.into(f"alpha.{k}", self.alphas[k])
-            arrays.into(f"numbers.{k}", self.numbers[k])
+            arrays.into(f"numbers.{k}", self.descents[k].numbers)
         self.rng[:] = arrays["rng"]
         record.pop("memory", None)  # what there was; what there is now is another matter
         self.store.random.bit_generator.state = record.pop("random")
@@ -315,33 +306,10 @@ class _Trainer:
         return DotaddError(f"{error}; {where}{self.settings.checkpoint.path}")
 
     def _result(self, k: int, reason: Reason, certificate: Certificate) -> Result:
-        return Result(
-            w=self.ws[k],
-            intercept=certificate.intercept,
-            alpha=self.alphas[k],
-            primal=certificate.primal,
-            dual=certificate.dual,
-            gap=certificate.gap,
-            reason=reason,
-            passes=passes_told(self.at.passes, self.ws[k], reason),
-            seconds=self.clock.seconds,
-            trace=self.at.trace[k],
-        )
+        run = Run(k, self.ws[k], self.alphas[k])
+        run.passes, run.trace, run.reason, run.certificate = self.at.passes, self.at.trace[k], reason, certificate
+        return run.result(self.clock.seconds)
 
     def _wait(self, pieces: ReadAhead[Piece]) -> None:
         while not pieces.wait(TELL_EVERY):
             self.clock.check()
-
-
-@kernel
-def _would_move(loss, margins, cost, alpha):
-    """Of each example, whether its alpha is not where it should be for this margin."""
-    out = np.empty(len(margins), np.uint8)
-    for i in range(len(margins)):
-        if loss == LOGISTIC:
-            out[i] = 1
-        elif alpha[i] == 0.0:
-            out[i] = margins[i] < 1.0
-        else:
-            out[i] = loss != HINGE or alpha[i] < cost[i] or margins[i] > 1.0
-    return out

@@ -5,37 +5,21 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from dotadd.batch import Batch
+from dotadd.data.batches import Batch
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Skipped, Source
+from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Options, Skipped, Source
 from dotadd.sources.layout import Layout
 
 __all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "matching", "open"]
 
-_OPTIONS = {
-    "libsvm": {"zero_based", "dtype"},
-    "csv": {"column", "label", "weight", "dtype"},
-    "tsv": {"column", "label", "weight", "dtype"},
-    "jsonl": {"column", "label", "weight", "dtype"},
-    "fasta": {"label", "labels"},
-    "arrow": {"column", "label", "weight"},
-    "parquet": {"column", "label", "weight"},
-    "npy": set(),
-    "npz": {"column", "label", "weight"},
-    "idx": {"labels"},
-    "folder": {"labels"},
-    "lattices": {"column", "label", "weight", "labels", "symbols", "semiring"},
-}
-
 
 def open(
-    x: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    x: object,
+    y: object = None,
+    sample_weight: object = None,
     *,
     format: str | None = None,
     label: str | int | None = None,
@@ -61,8 +45,8 @@ def open(
         file that exists; a list of `pathlib.Path` is always read as files. A folder is read as gray images of one
         size (PNG and JPEG, needs pillow), whose labels are the names of its subfolders.
     y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
-    format : "libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx" or "lattices", where
-        neither the name of the file nor its beginning tells.
+    format : the name of the format, such as "libsvm", where neither the name of the file nor its beginning tells; the
+        README lists them.
     label : the column of the label; for FASTA the field of the header, for .npz the array. Files use a column called
         "label" by default, .npz an array called "label", "labels", "y" or "target" that is as long as the examples.
     column : the column of the text, the sequence or the vector. By default all numeric columns but the label and the
@@ -85,7 +69,7 @@ def open(
         raise DotaddError(f"on_bad_row must be 'error' or 'skip', not {on_bad_row!r}")
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise DotaddError(f"dtype must be float32 or float64, not {dtype!r}")
-    given: dict[str, Any] = {
+    given: Options = {
         "column": column,
         "label": label,
         "weight": weight,
@@ -106,18 +90,18 @@ def open(
     else:
         source = _open_memory(x, options, on_bad_row, like)
     if size is not None:
-        from dotadd.sources.shaped import Shaped, parse_size
+        from dotadd.sources.around import Shaped, parse_size
 
         source = Shaped(source, parse_size(size), on_bad_row=source.on_bad_row, skipped=source.skipped)
     source = beside(source, y, sample_weight)
     if like is None:
         return source
-    from dotadd.sources.by_name import by_name
+    from dotadd.sources.around import by_name
 
     return by_name(source, like)
 
 
-def _paths(x: Any, format: str | None) -> list[str] | None:
+def _paths(x: object, format: str | None) -> list[str] | None:
     """The files that x names, None if it names none."""
     if isinstance(x, str | os.PathLike):
         path = os.path.expanduser(os.fspath(x))
@@ -144,7 +128,7 @@ def matching(path: str) -> list[str]:
     return found
 
 
-def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:
+def _open_files(paths: Sequence[str], format: str | None, options: Options, on_bad_row: str) -> Source:
     from dotadd.sources.files import FileSource, ManyFiles
 
     opened = [_open_file(path, format, options, on_bad_row) for path in paths]
@@ -156,10 +140,9 @@ def _open_files(paths: Sequence[str], format: str | None, options: dict[str, Any
     return ManyFiles(parts, on_bad_row=on_bad_row)
 
 
-def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_row: str) -> Source:
-    from dotadd.compressed import reading
-    from dotadd.sources.formats import FORMATS, format_of
-    from dotadd.sources.text import first_lines
+def _open_file(path: str, format: str | None, options: Options, on_bad_row: str) -> Source:
+    from dotadd._util.compressed import reading
+    from dotadd.sources.formats import FOLDER, format_named, format_of
 
     if _is_text(path):
         shown = path if len(path) <= 40 else path[:40] + "..."
@@ -169,52 +152,8 @@ def _open_file(path: str, format: str | None, options: dict[str, Any], on_bad_ro
             raise IsADirectoryError(path)
         os.stat(path)
     if os.path.isdir(path):
-        from dotadd.sources.folder import ImageFolder
-
-        _require_options(options, _OPTIONS["folder"], "folders of images")
-        return ImageFolder(path, on_bad_row=on_bad_row, **options)
-    name = format or format_of(path)
-    if name not in FORMATS:
-        raise DotaddError(f"unknown format {name!r}; it is one of {', '.join(FORMATS)}")
-    _require_options(options, _OPTIONS[name], f"{name} files")
-    common: dict[str, Any] = {"on_bad_row": on_bad_row, **options}
-    if name == "libsvm":
-        from dotadd.sources.libsvm import LibsvmFile
-
-        return LibsvmFile(path, **common)
-    if name in ("csv", "tsv"):
-        from dotadd.sources.delimited import DelimitedFile
-
-        return DelimitedFile(path, format=name, **common)
-    if name == "jsonl":
-        from dotadd.sources.jsonlines import JsonLinesFile
-
-        return JsonLinesFile(path, **common)
-    if name == "fasta":
-        from dotadd.sources.fasta import FastaFile
-
-        return FastaFile(path, **common)
-    if name == "npz":
-        from dotadd.sources.npz import NpzFile
-
-        return NpzFile(path, **common)
-    if name == "idx":
-        from dotadd.sources.idx import IdxFile
-
-        return IdxFile(path, **common)
-    if name == "lattices":
-        from dotadd.sources.lattices import LatticeFile
-
-        return LatticeFile(path, **common)
-    if name == "npy":
-        from dotadd.sources.npy import NpyFile, mapped, whole
-
-        array = mapped(path)
-        return NpyFile(path, **common) if NpyFile.takes(array) else whole(array, path, on_bad_row)
-    from dotadd.sources.arrow import ArrowFile
-
-    stream = name == "arrow" and not first_lines(path, 6).startswith(b"ARROW1")
-    return ArrowFile(path, format="arrow stream" if stream else name, **common)
+        return FOLDER.open(path, options, on_bad_row)
+    return format_named(format or format_of(path)).open(path, options, on_bad_row)
 
 
 def _is_text(path: str) -> bool:
@@ -224,15 +163,15 @@ def _is_text(path: str) -> bool:
     return len(path) > 255 or len(path.split()) > 1 or not any(mark in path for mark in (".", "/", os.sep, "\0"))
 
 
-def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str, like: Layout | None = None) -> Source:
+def _open_memory(x: object, options: Options, on_bad_row: str, like: Layout | None = None) -> Source:
     from dotadd.sources import memory
-    from dotadd.sources.frames import from_table, is_table
+    from dotadd.sources.formats import require_options
 
-    if is_table(x) and not isinstance(x, np.ndarray):
-        _require_options(options, {"column", "label", "weight"}, "tables in memory")
+    if memory.is_table(x) and not isinstance(x, np.ndarray):
+        require_options(options, {"column", "label", "weight"}, "tables in memory")
         names = {name: options.get(name) for name in ("column", "label", "weight")}
-        return from_table(x, names | {"like": like}, on_bad_row)
-    _require_options(options, set(), f"{type(x).__name__} in memory")
+        return memory.from_table(x, names | {"like": like}, on_bad_row)
+    require_options(options, set(), f"{type(x).__name__} in memory")
     if isinstance(x, Source):
         if on_bad_row != "error" and x.on_bad_row != on_bad_row:
             raise DotaddError("on_bad_row is set where a source is opened; this one is open already")
@@ -251,9 +190,3 @@ def _open_memory(x: Any, options: dict[str, Any], on_bad_row: str, like: Layout 
     else:
         raise DotaddError(f"cannot read examples from {type(x).__name__}; see dotadd.open for what can be read")
     return memory.MemorySource(Chunk(batch, None, None, 0), on_bad_row=on_bad_row)
-
-
-def _require_options(given: dict[str, Any], allowed: set[str], what: str) -> None:
-    for name in given:
-        if name not in allowed:
-            raise DotaddError(f"{name}= has no meaning for {what}")

@@ -12,22 +12,24 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from dotadd import memory
-from dotadd.batch import DenseRows, SparseRows
-from dotadd.compressed import reading
+from dotadd._util import memory
+from dotadd._util.compressed import reading
+from dotadd.data.batches import DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.base import CHUNK_BYTES, Chunk
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Options
 from dotadd.sources.files import TableFile
 from dotadd.sources.layout import Layout
-from dotadd.sources.slices import CUT_OFF, Block, Slices, blocks, next_block
+from dotadd.sources.slices import CUT_OFF, Place, RowLimit, Slices, blocks, next_block, width_of
 from dotadd.sources.sound import with_distinct
 from dotadd.sources.table import LINES, chunk_of, labels_beside, layout_of, names_of, numbers, unpacked
+from dotadd.sources.text import first_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MAGIC = b"ARROW1"  # which files begin with, and streams do not
 WHOLE = 1 << 20  # record batches of so many bytes are not joined to larger ones, which would copy them
 ABOUT = 1.25  # a chunk may be so many times larger than asked for, before it is cut
 MANY = 4096  # rows of Parquet that are read at a time where they may be of any length
@@ -41,13 +43,20 @@ class ArrowFile(TableFile):
     With `bounded`, a record batch that can be read only as a whole and is too large for that is refused.
     """
 
-    quick: ClassVar[bool] = True
-
     format: str = field(kw_only=True)
     column: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
     weight: str | None = field(default=None, kw_only=True)
     bounded: bool = field(default=False, kw_only=True, compare=False)
+
+    @classmethod
+    def opened(cls, path: str, format: str, options: Options) -> ArrowFile:
+        stream = format == "arrow" and not first_lines(path, len(MAGIC)).startswith(MAGIC)
+        return cls(path, format="arrow stream" if stream else format, **options)
+
+    @property
+    def quick(self) -> bool:
+        return True
 
     @property
     def place(self) -> str:
@@ -110,6 +119,11 @@ class ArrowFile(TableFile):
 
     def _open(self, stack: ExitStack) -> tuple[pa.Schema, int | None, _Batches]:
         """The schema, the number of features where the file says it, and what yields the batches of some columns."""
+        limit = RowLimit(self.path, self.largest)
+        schema, n_features, batches = self._opened(stack, limit)
+        return schema, n_features, lambda names, nbytes: limit.passing(batches(names, nbytes))
+
+    def _opened(self, stack: ExitStack, limit: RowLimit) -> tuple[pa.Schema, int | None, _Batches]:
         if self.format == "parquet":
             return _open_parquet(self.place, stack)
         import pyarrow as pa
@@ -118,17 +132,18 @@ class ArrowFile(TableFile):
         file = stack.enter_context(pa.OSFile(os.fsencode(self.place)))
         if self.format == "arrow stream":
             stream = stack.enter_context(pa.ipc.open_stream(file))
-            return stream.schema, None, lambda names, nbytes: self._stream(file, stream, names, nbytes)
+            return stream.schema, None, lambda names, nbytes: _sound(self._stream(file, stream, names, nbytes, limit))
         reader = stack.enter_context(pa.ipc.open_file(file))
         count = reader.num_record_batches
         n_features = None
         if b"dotadd" in (reader.schema.metadata or {}) and count:
             # `convert` learns the number of features while it writes, so it stands with a last, empty batch.
             n_features = _n_features(reader.get_batch_with_custom_metadata(count - 1)[1])
-        return reader.schema, n_features, lambda names, nbytes: self._file(file, reader.schema, names, nbytes)
+        schema = reader.schema
+        return schema, n_features, lambda names, nbytes: _sound(self._file(file, schema, names, nbytes, limit))
 
     def _file(
-        self, file: pa.NativeFile, schema: pa.Schema, names: Sequence[str], nbytes: int
+        self, file: pa.NativeFile, schema: pa.Schema, names: Sequence[str], nbytes: int, limit: RowLimit
     ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         import pyarrow.ipc
@@ -136,15 +151,20 @@ class ArrowFile(TableFile):
         wanted = None if len(names) == len(schema) else [schema.get_field_index(name) for name in names]
         reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
         for number, block in enumerate(blocks(file, self.path)):
-            parts = self._parts(file, block, schema, names, nbytes)
+            parts = self._parts(file, block, schema, names, nbytes, limit)
             yield from (reader.get_batch(number).select(names),) if parts is None else parts
 
     def _stream(
-        self, file: pa.NativeFile, stream: pa.RecordBatchStreamReader, names: Sequence[str], nbytes: int
+        self,
+        file: pa.NativeFile,
+        stream: pa.RecordBatchStreamReader,
+        names: Sequence[str],
+        nbytes: int,
+        limit: RowLimit,
     ) -> Iterator[pa.RecordBatch]:
         while True:
             place, block = file.tell(), next_block(file, self.path)
-            parts = None if block is None else self._parts(file, block, stream.schema, names, nbytes)
+            parts = None if block is None else self._parts(file, block, stream.schema, names, nbytes, limit)
             if block is not None and parts is not None:
                 yield from parts
                 file.seek(sum(block))
@@ -156,7 +176,13 @@ class ArrowFile(TableFile):
                 return
 
     def _parts(
-        self, file: pa.NativeFile, block: Block, schema: pa.Schema, names: Sequence[str], nbytes: int
+        self,
+        file: pa.NativeFile,
+        block: Place,
+        schema: pa.Schema,
+        names: Sequence[str],
+        nbytes: int,
+        limit: RowLimit,
     ) -> Iterator[pa.RecordBatch] | None:
         """A large record batch in parts, None if it is to be read as it is."""
         if block.body <= ABOUT * nbytes:
@@ -168,7 +194,7 @@ class ArrowFile(TableFile):
                 "or has text that refers to other places; write it anew with smaller ones (dotadd convert)",
                 self.path,
             )
-        return None if slices is None else slices.parts(nbytes)
+        return None if slices is None else slices.parts(nbytes, limit.check)
 
 
 _Batches = Callable[[Sequence[str], int], "Iterator[pa.RecordBatch]"]
@@ -185,27 +211,12 @@ def _open_parquet(path: str, stack: ExitStack) -> tuple[pa.Schema, int | None, _
 
     def batches(names: Sequence[str], nbytes: int) -> Iterator[pa.RecordBatch]:
         # On disk, values that are alike take next to nothing: what counts is what they take in memory.
-        widths = [_width(file.schema_arrow.field(name).type) for name in names]
+        widths = [width_of(file.schema_arrow.field(name).type) for name in names]
         row = max(1, size // max(1, file.metadata.num_rows), sum(width or 0 for width in widths))
         rows = min(nbytes, 4 * WHOLE) // row
         return file.iter_batches(batch_size=max(1, min(rows, MANY if None in widths else rows)), columns=names)
 
     return file.schema_arrow, _n_features(file.metadata.metadata), batches
-
-
-def _width(kind: pa.DataType) -> int | None:
-    """Bytes of a value, None if values differ in that."""
-    import pyarrow as pa
-
-    if isinstance(kind, pa.BaseExtensionType):
-        return _width(kind.storage_type)
-    if pa.types.is_fixed_size_list(kind):
-        inner = _width(kind.value_type)
-        return None if inner is None else inner * kind.list_size
-    try:
-        return (kind.bit_width + 7) // 8
-    except ValueError:
-        return None
 
 
 def _n_features(metadata: dict[bytes, bytes] | None) -> int | None:
@@ -225,6 +236,14 @@ def _line_column(about: dict[bytes, bytes], schema: pa.Schema) -> str | None:
     if schema.names.count(name) != 1 or not pa.types.is_integer(schema.field(name).type):
         raise ValueError(f"its column {name!r} of line numbers is missing")
     return name
+
+
+def _sound(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same, but for damaged ones, of which even the size might be read from nowhere: they raise."""
+    for batch in batches:
+        batch.validate()
+        yield batch
+        del batch  # so that it is gone before the next one is read
 
 
 def _sized(batches: Iterator[pa.RecordBatch], nbytes: int) -> Iterator[pa.RecordBatch]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows
+from dotadd._util.growing import Growing
+from dotadd.data.batches import Batch, DenseRows
+from dotadd.data.ragged import Ragged, joined
 from dotadd.errors import DataError
-from dotadd.growing import Growing
 from dotadd.sources.layout import Layout
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 CHUNK_BYTES = 32 << 20
+Options = dict[str, Any]  # of `open`, by name
 CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends
 
 
@@ -114,18 +119,28 @@ class Source:
 
     Subclasses implement `chunks`. Bad rows raise DataError, or with on_bad_row="skip" are left out and counted in
     `skipped` (which tells of the latest pass). `columns` names the features where names are known, and `layout` also
-    the label; files know theirs once reading has begun.
+    the label; files know theirs once reading has begun. `on_progress` is called now and then with the share of the pass
+    that is done, where reading takes long enough for somebody to wait.
     """
+
+    copied_by: ClassVar[str] = "convert"
+    """The command that writes such a copy."""
 
     on_bad_row: str = field(default="error", kw_only=True)
     skipped: Skipped = field(default_factory=Skipped, kw_only=True)
     columns: list[str] | None = field(default=None, kw_only=True)
     layout: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
+    on_progress: Callable[[float], None] | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @property
     def name(self) -> str:
         """What to call this source in messages."""
         return type(self).__name__
+
+    @property
+    def quick(self) -> bool:
+        """Whether it takes no parsing and no decompressing, so that reading it again and again needs no Arrow copy."""
+        return True
 
     @property
     def stride(self) -> int:
@@ -136,8 +151,14 @@ class Source:
         """The files that are read for it."""
         return []
 
+    @property
+    def home(self) -> str:
+        """The file or folder beside which its Arrow copy lies."""
+        return self.files()[0]
+
     def bound(self, nbytes: int) -> None:
-        """Refuse from now on a line or record of text that takes more than so many bytes, as soon as it does."""
+        """Refuse from now on a line or record of text, or a row, that takes more than so many bytes, as soon as that
+        is known."""
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """All examples in order, in chunks of about so many bytes. Each call starts a new pass."""
@@ -156,18 +177,21 @@ class Source:
         told without reading examples."""
         return None
 
+    def column_of(self, path: str, line: int, index: int) -> int | None:
+        """Where in its line of text an index (from 0) of a sparse row stands, from 1, if the text can be looked up."""
+        return None
+
     def load(self, limit: int | None = None) -> Chunk:
         """All examples in one chunk. A source that yields one chunk gives it as it is; others are joined as they come,
         so that the rows are never in memory twice.
 
         As soon as they turn out to take more than `limit` bytes, they are let go and TooLargeError is raised.
         """
-        joined = _Joined(limit)
-        batches = (joined.note(chunk) for chunk in self.chunks(self.stride))
-        first = next(batches, None)
+        chunks = iter(self.chunks(self.stride))
+        first = next(chunks, None)
         if first is None:
             raise DataError("has no examples", self.name)
-        return joined.chunk(type(first).concat(chain((first,), batches)))
+        return join_chunks(chain((first,), chunks), limit)
 
     def bad_row(self, error: DataError) -> None:
         """Raise the complaint, or count it where bad rows are to be skipped."""
@@ -205,6 +229,16 @@ class Around(Source):
 
     def bound(self, nbytes: int) -> None:
         self.source.bound(nbytes)
+
+    def column_of(self, path: str, line: int, index: int) -> int | None:
+        return self.source.column_of(path, line, index)
+
+
+def join_chunks(chunks: Iterable[Chunk], limit: int | None = None) -> Chunk:
+    """Chunks that follow each other as one; TooLargeError if they take more than so many bytes."""
+    beside = _Joined(limit)
+    batch = joined(beside.note(chunk) for chunk in chunks)
+    return beside.chunk(batch)
 
 
 class _Joined:
@@ -250,7 +284,8 @@ class _Joined:
 
 def batch_bytes(batch: Batch) -> int:
     """Bytes of the rows of a batch, whatever larger arrays they are part of."""
-    offsets = 0 if isinstance(batch, DenseRows) or getattr(batch, "width", None) else 8 * (len(batch) + 1)
+    fixed = isinstance(batch, Ragged) and not batch.parts().offsets
+    offsets = 0 if fixed else 8 * (len(batch) + 1)
     return int(batch.row_bytes().sum()) + offsets
 
 
@@ -276,3 +311,55 @@ def require_alike(first: Chunk, chunk: Chunk) -> None:
 def is_text(y: np.ndarray) -> bool:
     """Whether labels are names and not numbers."""
     return y.dtype.kind not in "iufb"
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Row r is about the two letters at `position[r]` and the one after it of the sequence `names[sequence[r]]`.
+
+    Positions count from 1 on the forward strand, on whichever strand the two letters are read; `minus` says that they
+    are read on the reverse strand.
+    """
+
+    names: tuple[str, ...]
+    sequence: np.ndarray
+    position: np.ndarray
+    minus: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, rows: np.ndarray) -> Coordinates:
+        return Coordinates(self.names, self.sequence[rows], self.position[rows], self.minus[rows])
+
+    def to_arrow(self) -> dict[str, pa.Array]:
+        """The columns `chromosome`, `position` and `strand`."""
+        import pyarrow as pa
+
+        strand = pa.DictionaryArray.from_arrays(pa.array(self.minus.astype(np.int8)), pa.array(["+", "-"]))
+        names = pa.array(self.names, pa.string())
+        return {
+            "chromosome": pa.DictionaryArray.from_arrays(pa.array(self.sequence, pa.int32()), names),
+            "position": pa.array(self.position, pa.int64()),
+            "strand": strand,
+        }
+
+
+@dataclass(frozen=True)
+class Located(Chunk):
+    """A chunk with the coordinates of its rows."""
+
+    coordinates: Coordinates = field(kw_only=True)
+
+    def slice(self, first: int, stop: int) -> Located:
+        at, span = self.coordinates, slice(first, stop)
+        coordinates = Coordinates(at.names, at.sequence[span], at.position[span], at.minus[span])
+        return _located(super().slice(first, stop), coordinates)
+
+    def take(self, rows: np.ndarray) -> Located:
+        return _located(super().take(rows), self.coordinates.take(rows))
+
+
+def _located(chunk: Chunk, coordinates: Coordinates) -> Located:
+    parts = {field.name: getattr(chunk, field.name) for field in dataclasses.fields(Chunk)}
+    return Located(**parts, coordinates=coordinates)

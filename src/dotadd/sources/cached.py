@@ -7,7 +7,9 @@ the first and last bytes that it was made of; and, if anything was done to the t
 the system keeps a time that nobody can set), the same checksum of all bytes.
 
 Any number of processes may work on one text: one of them converts while the others wait, and what a process reads from
-stays what it is, whatever others put in its place.
+stays what it is, whatever others put in its place. Copies whose text is gone or has changed are removed when another
+one is written beside them. One that somebody reads is locked (held_file.py), and stays; so does one of which it cannot
+be known.
 """
 
 from __future__ import annotations
@@ -21,22 +23,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dotadd import memory
+from dotadd._util import memory
+from dotadd._util.atomic import require_writable
 from dotadd._util.held_file import HeldFile
-from dotadd._util.locks import LockFile
-from dotadd.atomic import require_writable
+from dotadd._util.locks import SHARED, LockFile, try_lock
 from dotadd.errors import DataError, DotaddError
+from dotadd.sources.around import Kept
 from dotadd.sources.arrow import ArrowFile
 from dotadd.sources.base import CACHE, CHUNK_BYTES, Around, Chunk, Skipped, Source
 from dotadd.sources.convert import convert
-from dotadd.sources.files import FileSource, ManyFiles, NoExamplesError
+from dotadd.sources.files import ManyFiles, NoExamplesError
 from dotadd.sources.identity import Checksum, Identity, changed_at, identity, variant
-from dotadd.sources.kept import Kept
-from dotadd.sources.windows import Windows
 
 VERSION = 2  # of what a copy holds
+ABOUT = "dotadd.cache"  # metadata of the schema of a copy, as JSON
+ORIGINAL = "original"
 TICK = 2.0  # seconds in which two changes of a file may have the same time
-ABOUT = "dotadd.cache"  # metadata of its schema: version and identity, as JSON
 
 Announce = Callable[[str], None]
 OnProgress = Callable[[float], None]
@@ -53,13 +55,12 @@ def as_arrow(
     """
     if isinstance(source, Around):
         inner, copies = as_arrow(source.source, announce=announce, on_progress=on_progress)
+        if isinstance(source, Kept):
+            source.read_from(inner)
+            return source, copies
         return dataclasses.replace(source, source=inner, skipped=inner.skipped), copies
-    if isinstance(source, Kept):
-        inner, copies = as_arrow(source.source, announce=announce, on_progress=on_progress)
-        source.read_from(inner)
-        return source, copies
     parts = source.parts if isinstance(source, ManyFiles) else [source]
-    wanted = [_Copy(part) for part in parts if isinstance(part, Windows) or _is_text(part)]
+    wanted = [_Copy(part) for part in parts if not part.quick]
     usable = [copy for copy in wanted if copy.stale is None]
     for copy in usable:
         copy.lock().clear()
@@ -78,10 +79,6 @@ def remove(copies: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_text(source: Source) -> bool:
-    return isinstance(source, FileSource) and not source.quick
-
-
 def _bounded(source: Source) -> Source:
     return dataclasses.replace(source, bounded=True) if isinstance(source, ArrowFile) else source
 
@@ -91,6 +88,7 @@ class CachedFile(ArrowFile):
     """The Arrow copy of a text. Of rows that were left out, and where rows stood, it tells what the text would."""
 
     original: str = field(kw_only=True)
+    text: Source = field(kw_only=True, repr=False, compare=False)
     left_out: Skipped = field(kw_only=True)
     stands_for: Identity = field(kw_only=True)
     file: HeldFile = field(kw_only=True, repr=False, compare=False)
@@ -108,6 +106,9 @@ class CachedFile(ArrowFile):
         """By the name of the file, where it is found when the name is another's."""
         return {self.path: self.place}
 
+    def column_of(self, path: str, line: int, index: int) -> int | None:
+        return self.text.column_of(path, line, index)
+
     def read(self, nbytes: int) -> Iterator[Chunk]:
         self.skipped.merge(self.left_out)
         for chunk in super().read(nbytes):
@@ -118,8 +119,8 @@ class _Copy:
     """The copy of one source: whether it is there, and why it cannot be used."""
 
     def __init__(self, source: Source) -> None:
-        self.source, self.original = source, source.path if isinstance(source, FileSource) else source.files()[0]
-        kind = ".windows" if isinstance(source, Windows) else ""  # the same FASTA may also be read as examples
+        self.source, self.original = source, source.home
+        kind = "" if source.copied_by == "convert" else f".{source.copied_by}"  # FASTA may also be read as examples
         mark = variant(source)
         self.path = Path(f"{self.original}{kind}{mark and '.'}{mark}{CACHE}")
         self.identity, self.changed = identity(source), changed_at(source)
@@ -199,7 +200,8 @@ class _Copy:
                 raise DataError("has changed while it was read; leave it as it is", self.original)
             return {"checksum": found}
 
-        about = {ABOUT: json.dumps({"version": VERSION, **self.identity._asdict()})}
+        told = {"version": VERSION, **self.identity._asdict(), ORIGINAL: mark_of(self.original)}
+        about = {ABOUT: json.dumps(told)}
         with _telling(self.source, tell):
             convert(_Examples(self.source), self.path, parquet=False, exact=True, about=about, at_end=at_end)
 
@@ -209,10 +211,9 @@ class _Copy:
             require_writable(self.path)
             yield
         except OSError as error:  # what is wrong with the text itself is a DataError
-            command = "windows" if isinstance(self.source, Windows) else "convert"
             raise DotaddError(
                 f"{self.path}: cannot be written ({error.strerror or error}). What does not fit in memory is read "
-                f"from an Arrow copy: write one where there is room with `dotadd {command}`, and use that"
+                f"from an Arrow copy: write one where there is room with `dotadd {self.source.copied_by}`, and use that"
             ) from None
 
     def opened(self) -> CachedFile | None:
@@ -226,6 +227,7 @@ class _Copy:
             on_bad_row=self.source.on_bad_row,
             skipped=self.source.skipped,
             original=self.original,
+            text=self.source,
             left_out=self.left_out,
             stands_for=self.identity,
             file=self.file,
@@ -266,6 +268,7 @@ def _make(copies: list[_Copy], announce: Announce, on_progress: OnProgress) -> N
 
         copy.write(announce, tell)
         done += size
+    remove_stale(copy.path.parent for copy in copies)
 
 
 def _listed(copies: list[_Copy], name: str) -> str:
@@ -276,9 +279,54 @@ def _listed(copies: list[_Copy], name: str) -> str:
 @contextmanager
 def _telling(source: Source, on_progress: OnProgress) -> Iterator[None]:
     """While this lasts, the source tells how much of it has been read."""
-    assert isinstance(source, FileSource | Windows)
     told, source.on_progress = source.on_progress, on_progress
     try:
         yield
     finally:
         source.on_progress = told
+
+
+def mark_of(original: str) -> list[str | int]:
+    """What a copy tells of its text: name, size and time of change; of a folder, the name."""
+    found = os.stat(original)
+    return [os.path.basename(original), *([] if os.path.isdir(original) else [found.st_size, found.st_mtime_ns])]
+
+
+def remove_stale(folders: Iterable[Path]) -> None:
+    """Remove the copies in these folders that nobody can use, and nobody reads; where that cannot be seen, none."""
+    for folder in set(folders) if SHARED else ():
+        with suppress(OSError), os.scandir(folder) as entries:
+            names = [entry.path for entry in entries if entry.name.endswith(CACHE) and _is_file(entry)]
+            for name in names:
+                _remove_if_stale(name)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False)
+
+
+def _remove_if_stale(path: str) -> None:
+    if not _stale(path):
+        return
+    with suppress(OSError):  # gone by now, or on a disk without locks: it stays
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            if try_lock(descriptor) and _stale(path):  # another one may have been put there meanwhile
+                os.unlink(path)
+        finally:
+            os.close(descriptor)
+
+
+def _stale(path: str) -> bool:
+    """Whether a copy is known to be of a text that is not there any more."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    try:
+        with pa.OSFile(path) as file, pa.ipc.open_file(file) as reader:
+            mark = json.loads((reader.schema.metadata or {})[ABOUT.encode()])[ORIGINAL]
+        return bool(mark_of(os.path.join(os.path.dirname(path), mark[0])) != mark)
+    except FileNotFoundError:
+        return os.path.exists(path)
+    except (OSError, pa.ArrowException, ValueError, LookupError, TypeError):
+        return False

@@ -19,20 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dotadd._util.atomic import replacing
 from dotadd._version import __version__
-from dotadd.atomic import replacing
-from dotadd.batch import Batch, SparseRows, Strings
+from dotadd.data.batches import Batch, SparseRows, Strings
 from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, is_text, require_alike
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Located, Source, batch_bytes, is_text, require_alike
 from dotadd.sources.dna import fixed_width, pack
-from dotadd.sources.located import Located
+from dotadd.sources.formats import FORMATS, ending_tells
 from dotadd.sources.table import COLUMNS, EXAMPLES, LAYOUT, LENGTH, LINES, PACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARQUET = (".parquet", ".pq")  # how the names of Parquet files end
-NUMPY = (".npy", ".npz")  # names under which Arrow would not be read again
 BATCH_BYTES = 4 << 20  # of examples in a record batch of Arrow: one is read at a time, and smaller ones read slowly
 SYNC_BYTES = 64 << 20  # so much is written before it has to be on disk, so that the end does not wait for all of it
 
@@ -110,12 +108,20 @@ def convert(
     letters are not packed, and it is noted on which line of its text each example stood. `about` is more to write into
     the metadata of the schema, and `at_end()` what is known only when all has been read.
     """
-    if os.fspath(path).lower().endswith(NUMPY):
-        raise DataError("Arrow or Parquet is written; give a name that ends in .arrow or .parquet", os.fspath(path))
-    if parquet is None:
-        parquet = os.fspath(path).endswith(PARQUET)
+    named_parquet = is_parquet(path)
+    parquet = named_parquet if parquet is None else parquet
     with replacing(path) as temporary:
         return write(source, temporary, dna=dna, parquet=parquet, exact=exact, about=about, at_end=at_end)
+
+
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file says that Parquet is to be written, and not Arrow. Names of other formats are refused:
+    what is written under them would not be read again."""
+    named = ending_tells(path)
+    if named is not None and not named.examples:
+        written = " or ".join(format.endings[0] for format in FORMATS.values() if format.examples)
+        raise DataError(f"Arrow or Parquet is written; give a name that ends in {written}", os.fspath(path))
+    return named is not None and named.name == "parquet"
 
 
 def write(
@@ -299,7 +305,7 @@ class _Writer:
             self._synced = written
             os.fsync(self._file.fileno())
 
-    def _open(self, first: pa.RecordBatch) -> Any:
+    def _open(self, first: pa.RecordBatch) -> pa.ipc.RecordBatchWriter:
         import pyarrow as pa
         import pyarrow.ipc
         import pyarrow.parquet as pq

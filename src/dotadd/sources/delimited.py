@@ -7,26 +7,38 @@ numbers for columns (counted from 0, or from the end with -1) there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, Strings, from_arrow
+from dotadd.data.batches import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
-from dotadd.sources.base import Chunk
+from dotadd.sources.base import Chunk, Options
 from dotadd.sources.files import TableFile
 from dotadd.sources.labels import Labels
 from dotadd.sources.layout import Layout, choose
-from dotadd.sources.quoted import fields_of
-from dotadd.sources.records import QUOTE, Records, after_last_record, records_of
 from dotadd.sources.table import numbers, one_array, side_by_side
-from dotadd.sources.text import after_last_line, first_lines, pieces
+from dotadd.sources.text import (
+    QUOTE,
+    Records,
+    after_last_line,
+    after_last_record,
+    fields_of,
+    first_lines,
+    pieces,
+    records_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BLOCK = 1 << 20  # bytes that one of Arrow's threads parses at a time
-SAMPLE = 100  # so many records tell which columns are numbers
+SAMPLE = 100  # so many records tell which columns are numbers, however small the chunks are
+LOOK = 1 << 16  # bytes of them that are read at a time
 
 
 @dataclass
@@ -39,17 +51,25 @@ class DelimitedFile(TableFile):
     weight: str | int | None = field(default=None, kw_only=True)
     dtype: type = field(default=np.float32, kw_only=True)
 
+    @classmethod
+    def opened(cls, path: str, format: str, options: Options) -> DelimitedFile:
+        return cls(path, format=format, **options)
+
     def read(self, nbytes: int) -> Iterator[Chunk]:
         quote = QUOTE if self.format == "csv" else 0
         delimiter = "\t" if self.format == "tsv" else _delimiter(first_lines(self.path))
         cut = partial(after_last_record, delimiter=delimiter) if quote else after_last_line
-        table: _Table | None = None
+        with closing(pieces(self.path, LOOK, cut, largest=self.largest)) as beginning:
+            sample, line = _sample(self, (records_of(piece, quote, delimiter) for piece in beginning), delimiter)
+        if not sample:
+            return
+        table = _Table.begin(self, sample, line, delimiter)
+        header = not table.headless
         for piece in pieces(self.path, nbytes, cut, self.on_progress, self.largest):
             records = records_of(piece, quote, delimiter)
-            if table is None and len(records):
-                table = _Table.begin(self, records, delimiter)
-                records = records.slice(0 if table.headless else 1, len(records))
-            if table is not None and len(records):
+            if header and len(records):
+                records, header = records.slice(1, len(records)), False
+            if len(records):
                 yield table.chunk(records)
 
 
@@ -62,26 +82,24 @@ class _Table:
         self.labels = Labels()
 
     @classmethod
-    def begin(cls, source: DelimitedFile, records: Records, delimiter: str) -> _Table:
-        """From the first records: the header, and a look at which columns are numbers."""
-        sample = _sample(source, records, delimiter)
-        asked = {"column": source.column, "label": source.label, "weight": source.weight}
+    def begin(cls, source: DelimitedFile, sample: list[list[str]], line: int, delimiter: str) -> _Table:
+        """From the first records: the header, which is on this line, and a look at which columns are numbers."""
+        asked: dict[str, Any] = {"column": source.column, "label": source.label, "weight": source.weight}
         like = source.like
         headless = any(_is_place(name, sample[0]) for name in asked.values())
         if like is not None and not like.header and all(name is None for name in asked.values()):
             headless = True
         names = [str(k) for k in range(len(sample[0]))] if headless else [name.strip() for name in sample[0]]
-        if headless:
-            asked = {key: _place(source, name, len(names)) for key, name in asked.items()}
+        wanted = {key: _place(source, name, len(names)) if headless else name for key, name in asked.items()}
         body = [fields for fields in sample[0 if headless else 1 :] if len(fields) == len(names)]
         numeric = [name for k, name in enumerate(names) if _mostly_numbers([fields[k] for fields in body])]
         whole = [name for name in names if name not in numeric]
         if like is not None and headless:
             like = _placed(like, names)
         usual = None if headless else "label"
-        layout = choose(names, numeric, whole, path=source.path, usual=usual, like=like, guessed=True, **asked)  # type: ignore[arg-type]
+        layout = choose(names, numeric, whole, path=source.path, usual=usual, like=like, guessed=True, **wanted)
         if len(set(names)) < len(names):
-            raise DataError("two columns have the same name", source.path, int(records.lines[0]))
+            raise DataError("two columns have the same name", source.path, line)
         source.columns = layout.features if layout.dense else None
         source.layout = replace(layout, header=not headless)
         return cls(source, names, layout, delimiter, headless)
@@ -107,7 +125,7 @@ class _Table:
             chunk if layout.label is None else self.labels.attach(self.source, chunk, columns[layout.label].to_pylist())
         )
 
-    def _types(self) -> dict[str, Any]:
+    def _types(self) -> dict[str, pa.DataType]:
         import pyarrow as pa
 
         number = pa.from_numpy_dtype(self.source.dtype)
@@ -118,7 +136,7 @@ class _Table:
             types[self.layout.label] = pa.large_string()
         return types
 
-    def _fast(self, records: Records) -> dict[str, Any]:
+    def _fast(self, records: Records) -> dict[str, pa.Array]:
         """The columns by Arrow's parser, or _Stumble. It takes a quote that is never closed, which we do not."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -148,13 +166,13 @@ class _Table:
             columns[name] = pc.utf8_trim_whitespace(columns[name])
         return columns
 
-    def _careful(self, records: Records) -> tuple[dict[str, Any], np.ndarray]:
+    def _careful(self, records: Records) -> tuple[dict[str, pa.Array], np.ndarray]:
         """The columns by Python's parser, record by record, and the lines of the records that are sound."""
         import pyarrow as pa
 
         types = self._types()
         places = {name: self.names.index(name) for name in types}
-        columns: dict[str, list[Any]] = {name: [] for name in types}
+        columns: dict[str, list[str | float]] = {name: [] for name in types}
         lines = []
         for record in range(len(records)):
             line = int(records.lines[record])
@@ -219,16 +237,22 @@ def _fields(record: str, delimiter: str, format: str) -> list[str]:
     return fields
 
 
-def _sample(source: DelimitedFile, records: Records, delimiter: str) -> list[list[str]]:
-    """The fields of the first records, those that can be read; the header must be."""
-    sample = []
-    for record in range(min(SAMPLE, len(records))):
-        try:
-            sample.append(_fields(_decoded(source, records, record), delimiter, source.format))
-        except ValueError as error:
-            if record == 0:
-                raise error if isinstance(error, DataError) else DataError(str(error), source.path, 1) from None
-    return sample
+def _sample(source: DelimitedFile, pieces: Iterable[Records], delimiter: str) -> tuple[list[list[str]], int]:
+    """The fields of the first records, those that can be read, and the line of the first; the header must be."""
+    sample: list[list[str]] = []
+    line, left = 1, SAMPLE
+    for records in pieces:
+        for record in range(min(left, len(records))):
+            try:
+                line = line if sample else int(records.lines[record])
+                sample.append(_fields(_decoded(source, records, record), delimiter, source.format))
+            except ValueError as error:
+                if not sample:
+                    raise error if isinstance(error, DataError) else DataError(str(error), source.path, 1) from None
+        left -= min(left, len(records))
+        if not left:
+            break
+    return sample, line
 
 
 def _delimiter(beginning: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.batch import Strings
+from dotadd.data.batches import Strings
 
 _CODES = np.full(256, 255, np.uint8)
 for _code, _letters in enumerate((b"Aa", b"Cc", b"Gg", b"Tt")):

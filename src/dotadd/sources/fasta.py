@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.batch import Strings
+from dotadd.data.batches import Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource

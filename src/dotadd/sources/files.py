@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Self
 
-from dotadd.compressed import largest_record
+from dotadd._util.compressed import largest_record, too_large
 from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, require_alike
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Options, Source, require_alike
 from dotadd.sources.layout import Layout
 from dotadd.sources.sound import sound_rows
 
@@ -21,23 +21,37 @@ SMALLEST = 1 << 20  # bytes that a line may have however little memory there is 
 class FileSource(Source):
     """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness.
 
-    `on_progress` is called now and then with the share of the pass that is done, where the file is text. `largest` is
-    what a record of text may take, in bytes; by default it is a share of what is free.
+    `largest` is what a record of text or a row may take, in bytes; by default it is a share of what is free for records
+    of text, and rows may take what they take.
     """
 
-    quick: ClassVar[bool] = False  # whether it takes no parsing and no decompressing
-
     path: str
-    on_progress: Callable[[float], None] | None = field(default=None, kw_only=True, repr=False, compare=False)
-
     largest: int | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @classmethod
+    def opened(cls, path: str, format: str, options: Options) -> Source:
+        """The source that `open` makes of a file of this format; a class that reads several is told which."""
+        return cls(path, **options)
 
     @property
     def name(self) -> str:
         return self.path
 
+    @property
+    def quick(self) -> bool:
+        return False
+
+    @property
+    def home(self) -> str:
+        return self.path
+
     def bound(self, nbytes: int) -> None:
         self.largest = min(max(nbytes, SMALLEST), largest_record())
+
+    def require_rows_of(self, nbytes: int) -> None:
+        """Refuse a file in which every row takes so many bytes, if that is too much."""
+        if self.largest is not None and nbytes > self.largest:
+            raise too_large(self.largest, self.path, row=0, budget=True)
 
     def files(self) -> list[str]:
         return [self.path]
@@ -114,6 +128,9 @@ class ManyFiles(Source):
     def bound(self, nbytes: int) -> None:
         for part in self.parts:
             part.bound(nbytes)
+
+    def column_of(self, path: str, line: int, index: int) -> int | None:
+        return next((part.column_of(path, line, index) for part in self.parts if part.name == path), None)
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         self.skipped.clear()

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dotadd import extras
-from dotadd.batch import Images
-from dotadd.compressed import reading
-from dotadd.errors import DataError
+from dotadd._util.compressed import reading
+from dotadd.data.batches import Images
+from dotadd.errors import DataError, require_extra
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import Labels, label_table
-from dotadd.sources.quoted import fields_of
+from dotadd.sources.text import fields_of
 
 EXTENSIONS = (".png", ".jpg", ".jpeg")
 
@@ -37,7 +36,7 @@ class ImageFolder(FileSource):
         if not self._names():
             message = "is a folder without PNG and JPEG files; give other files by a pattern like folder/*.csv"
             raise DataError(message, self.path)
-        extras.require("PIL.Image", f"{self.path}: images need")
+        require_extra("PIL.Image", f"{self.path}: images need")
 
     @property
     def stride(self) -> int:

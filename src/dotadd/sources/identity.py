@@ -11,12 +11,12 @@ import dataclasses
 import hashlib
 import os
 import zlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dotadd.batch import Batch
-from dotadd.compressed import reading
+from dotadd._util.compressed import reading
+from dotadd.data.batches import Batch
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 
@@ -67,7 +67,7 @@ def identity(source: Source) -> Identity:
     return Identity(content.hexdigest(), options.hexdigest())
 
 
-def _fields(source: Source) -> dict[str, Any]:
+def _fields(source: Source) -> dict[str, object]:
     """What a source was made with."""
     if not dataclasses.is_dataclass(source):
         return {}
@@ -198,7 +198,7 @@ def _held(source: Source) -> dict[str, str]:
     return held | getattr(source, "held", {})
 
 
-def _sources(value: Any) -> list[Source]:
+def _sources(value: object) -> list[Source]:
     """The sources that a field of another one holds."""
     if isinstance(value, Source):
         return [value]

@@ -13,16 +13,16 @@ from typing import IO
 
 import numpy as np
 
-from dotadd.compressed import COMPRESSED, decompressed, reading
+from dotadd._util.compressed import COMPRESSED, ENDINGS, decompressed, reading
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import attach_array
 from dotadd.sources.memory import batch_from_numpy
-from dotadd.sources.npy import Rows
+from dotadd.sources.npy import ArrayRows
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-SUFFIXES = ("", ".gz", ".bz2", ".xz")
+SUFFIXES = ("", *ENDINGS)
 LARGEST = 1 << 30  # bytes of a row; more is no row but a damaged header
 
 
@@ -39,7 +39,7 @@ class IdxFile(FileSource):
     labels: str | None = field(default=None, kw_only=True)
 
     @property
-    def quick(self) -> bool:  # type: ignore[override]
+    def quick(self) -> bool:
         with reading(self.path), open(self.path, "rb") as file:
             return not file.read(6).startswith(tuple(COMPRESSED))
 
@@ -61,6 +61,7 @@ class IdxFile(FileSource):
             if path is not None:
                 labels = _opened(stack, path)
                 self._require_fit(x, labels)
+            self.require_rows_of(x.row_bytes)
             count, step = x.shape[0], x.step(nbytes)
             for first in range(0, count, step):
                 rows = min(step, count - first)
@@ -72,7 +73,7 @@ class IdxFile(FileSource):
                 if array is not None:
                     array.end()
 
-    def _require_fit(self, x: Rows, labels: Rows) -> None:
+    def _require_fit(self, x: ArrayRows, labels: ArrayRows) -> None:
         if len(labels.shape) != 1:
             raise DataError(f"holds no labels: its numbers are {len(labels.shape)}-dimensional", labels.path)
         if labels.shape != x.shape[:1]:
@@ -92,7 +93,7 @@ class IdxFile(FileSource):
         return next((path for path in found if os.path.isfile(path)), None)
 
 
-def _opened(stack: ExitStack, path: str) -> Rows:
+def _opened(stack: ExitStack, path: str) -> ArrayRows:
     """The rows of a file, which stays open."""
     raw, file = stack.enter_context(decompressed(path))
     shape, dtype, start = _header(file, path)
@@ -103,7 +104,7 @@ def _opened(stack: ExitStack, path: str) -> Rows:
         raise DataError(f"has {size:,} bytes, and its header speaks of {whole:,}; {what}", path)
     if not 0 < math.prod(shape[1:]) * dtype.itemsize <= LARGEST:
         raise DataError(f"its header speaks of rows of shape {shape[1:]}; it is damaged", path)
-    return Rows(file, path, shape, dtype)
+    return ArrayRows(file, path, shape, dtype)
 
 
 def _header(file: IO[bytes], path: str) -> tuple[tuple[int, ...], np.dtype, int]:

@@ -10,19 +10,21 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, Strings, from_arrow
+from dotadd.data.batches import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
 from dotadd.sources.labels import EXACT, Labels
 from dotadd.sources.layout import Layout, choose, listed
-from dotadd.sources.records import Records, records_of
 from dotadd.sources.table import numbers, one_array, side_by_side
-from dotadd.sources.text import pieces
+from dotadd.sources.text import Records, pieces, records_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 HALF = "has half of a surrogate pair, which is no text"
 
@@ -54,7 +56,7 @@ class _Reader:
     def __init__(self, source: JsonLinesFile) -> None:
         self.source, self.labels = source, Labels()
         self.layout: Layout | None = None
-        self.label_types: list[Any] = []  # Arrow's, in the order in which they are tried
+        self.label_types: list[pa.DataType] = []  # Arrow's, in the order in which they are tried
         self.length: int | None = None  # of an example that is a list
 
     def chunk(self, records: Records) -> Chunk:
@@ -83,7 +85,7 @@ class _Reader:
                 break
         return self.layout
 
-    def _fast(self, records: Records, layout: Layout | None) -> dict[str, Any]:
+    def _fast(self, records: Records, layout: Layout | None) -> dict[str, pa.Array]:
         """The columns by Arrow's parser, or _Stumble."""
         import pyarrow as pa
 
@@ -169,7 +171,7 @@ class _Reader:
             raise DataError(str(error), path, line) from None
         return example, word, weight
 
-    def _layout(self, row: dict[str, Any], line: int) -> Layout:
+    def _layout(self, row: dict[str, object], line: int) -> Layout:
         import pyarrow as pa
 
         source = self.source
@@ -188,7 +190,7 @@ class _Reader:
             self.label_types = kinds.get(type(row[layout.label]), [pa.int64(), pa.float64()])
         return layout
 
-    def _whole(self, value: Any, name: str) -> bytes | list[float]:
+    def _whole(self, value: object, name: str) -> bytes | list[float]:
         if isinstance(value, str) and self.length is None:
             if not _is_text(value):
                 raise ValueError(f"field {name!r} {HALF}")
@@ -202,7 +204,7 @@ class _Reader:
         return [_number(item, name) for item in value]
 
 
-def _parsed(records: Records, types: dict[str, Any]) -> dict[str, Any]:
+def _parsed(records: Records, types: dict[str, pa.DataType]) -> dict[str, pa.Array]:
     """Fields of these types by Arrow's parser, or _Stumble. Other fields are passed over, however they are nested."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
@@ -223,7 +225,7 @@ def _parsed(records: Records, types: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _exact(column: Any) -> bool:
+def _exact(column: pa.Array) -> bool:
     """Whether floats hold these labels as they are written."""
     return bool((np.abs(numbers(column)) < EXACT).all())
 
@@ -237,7 +239,7 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: object, name: str) -> float:
     if not isinstance(value, int | float):
         raise _not_a_number(value, name)
     try:
@@ -246,11 +248,11 @@ def _number(value: Any, name: str) -> float:
         raise ValueError(f"field {name!r} has a number that is too large") from None
 
 
-def _not_a_number(value: Any, name: str) -> ValueError:
+def _not_a_number(value: object, name: str) -> ValueError:
     return ValueError(f"field {name!r} is {'missing' if value is None else 'not a number: ' + json.dumps(value)[:40]}")
 
 
-def _word(value: Any, name: str) -> str:
+def _word(value: object, name: str) -> str:
     if isinstance(value, str):
         if not _is_text(value):
             raise ValueError(f"field {name!r} {HALF}")
@@ -262,7 +264,7 @@ def _word(value: Any, name: str) -> str:
     raise _not_a_number(value, name)
 
 
-def _words(column: Any) -> list[str]:
+def _words(column: pa.Array) -> list[str]:
     """Labels of an Arrow column as words; each distinct one is turned once."""
     values = column.to_pylist()
     word_of = {value: _word(value, "label") for value in set(values)}

@@ -14,8 +14,8 @@ import numpy as np
 
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.sound import require_letters
 from dotadd.sources.text import pieces
-from dotadd.sources.values import require_letters
 
 EXACT = 2.0**53  # from here on float64 takes whole numbers for their neighbours
 LARGEST = 2**63  # and here int64 ends
@@ -50,9 +50,9 @@ class Labels:
                 self.numeric = 10 * len(written) <= len(words)
             if self.numeric:
                 fractions = any(isinstance(number, float) for number in number_of.values())
-                number_of |= dict.fromkeys(bad_words, 0)
-                found = map(number_of.__getitem__, words)
-                numbers = np.fromiter(found, np.float64 if fractions else np.int64, len(words))  # type: ignore[arg-type]
+                sound = {word: 0 if number is None else number for word, number in number_of.items()}
+                found = map(sound.__getitem__, words)
+                numbers = np.fromiter(found, np.float64 if fractions else np.int64, len(words))
                 return numbers, {row: _complaint(words[row]) for row in bad}
         name_of = {word: word.strip() for word in distinct}
         names = np.array([name_of[word] for word in words], np.str_)

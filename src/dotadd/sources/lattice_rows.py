@@ -15,7 +15,7 @@ from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import offsets_of
 from dotadd.automata.draft import Draft, Numbering
 from dotadd.automata.symbols import SymbolTable
-from dotadd.lattices import Lattices
+from dotadd.data.lattices import Lattices
 
 NO_PATH = -1
 

@@ -36,7 +36,7 @@ import numpy as np
 from dotadd.automata.draft import Draft, Numbering, Options
 from dotadd.automata.files import MANY, draft_of, format_of, records
 from dotadd.automata.symbols import EPSILON_NAME, HashedSymbols, SymbolTable
-from dotadd.batch import Strings
+from dotadd.data.batches import Strings
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Chunk
 from dotadd.sources.delimited import DelimitedFile
@@ -44,8 +44,7 @@ from dotadd.sources.files import FileSource
 from dotadd.sources.labels import Labels, label_table, without
 from dotadd.sources.lattice_rows import LatticeRows
 from dotadd.sources.nodes import cell_draft
-from dotadd.sources.quoted import fields_of
-from dotadd.sources.text import Piece, after_last_line, first_lines, pieces
+from dotadd.sources.text import Piece, after_last_line, fields_of, first_lines, pieces
 
 SILENT = {"<s>", "</s>", "!SENT_START", "!SENT_END", "!NULL"}
 NO_ACTS = "null"
@@ -180,7 +179,7 @@ class LatticeFile(FileSource):
         return DelimitedFile(self.path, format=format, column=column, **common)
 
 
-def _lattice_column(beginning: str, delimiter: str, others: tuple[Any, ...]) -> str | None:
+def _lattice_column(beginning: str, delimiter: str, others: tuple[object, ...]) -> str | None:
     """The first column whose cell begins like a list of nodes, or else the only one of text."""
     try:
         header, end = fields_of(beginning, delimiter, cut=True)

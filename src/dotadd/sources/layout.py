@@ -28,7 +28,7 @@ class Layout:
         beside = [name for name in (self.label, self.weight) if name is not None]
         return list(dict.fromkeys([*self.features, *beside]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """What a model file keeps; weights of examples mean nothing to a model."""
         return {"features": self.features, "dense": self.dense, "label": self.label, "header": self.header}
 

@@ -6,13 +6,15 @@ bad, or at a number that takes `float` to be rounded correctly. Its state is a s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd.batch import LARGEST_VALUE, SparseRows
+from dotadd._util.compressed import decompressed, lines_of
+from dotadd.data.batches import LARGEST_VALUE, SparseRows
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
@@ -63,6 +65,15 @@ class LibsvmFile(FileSource):
         for piece in pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest):
             chunk, largest = self._parse(piece, largest)
             yield chunk
+
+    def column_of(self, path: str, line: int, index: int) -> int | None:
+        written = re.compile(rb"[ \t]0*%d:" % (index + (not self.zero_based)))
+        with decompressed(self.path) as (_, file):
+            for number, text in lines_of(file, self.path):
+                if number == line:
+                    found = written.search(text.partition(b"#")[0])
+                    return None if found is None else found.start() + 2
+        return None
 
     def _parse(self, piece: Piece, largest: int) -> tuple[Chunk, int]:
         letters = plain(piece.letters)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, ClassVar
+from typing import IO
 
 import numpy as np
 
-from dotadd.compressed import reading
+from dotadd._util.compressed import read_into, reading
 from dotadd.errors import DataError
-from dotadd.sources.base import Chunk
+from dotadd.sources.base import Chunk, Options, Source
 from dotadd.sources.files import FileSource
 from dotadd.sources.memory import MemorySource, batch_from_numpy
-from dotadd.sources.values import GRAY, float_type
+from dotadd.sources.sound import GRAY, float_type
 
 PART = 1 << 20  # bytes asked of a stream at once; a decompressor then works in the cache
 TEXT = 128  # bytes that a string takes while it is read, however short it is
@@ -23,8 +23,6 @@ TEXT = 128  # bytes that a string takes while it is read, however short it is
 @dataclass
 class NpyFile(FileSource):
     """An array of numbers, of shape (rows, features) or (images, height, width), in C order."""
-
-    quick: ClassVar[bool] = True
 
     @staticmethod
     def takes(array: np.ndarray) -> bool:
@@ -37,6 +35,15 @@ class NpyFile(FileSource):
             and array.size > 0
         )
 
+    @classmethod
+    def opened(cls, path: str, format: str, options: Options) -> Source:
+        array = mapped(path)
+        return cls(path, **options) if cls.takes(array) else whole(array, path, **options)
+
+    @property
+    def quick(self) -> bool:
+        return True
+
     @property
     def stride(self) -> int:
         return 4 << 20
@@ -44,10 +51,12 @@ class NpyFile(FileSource):
     def read(self, nbytes: int) -> Iterator[Chunk]:
         with reading(self.path), open(self.path, "rb") as file:
             header = mapped(self.path)
+            assert isinstance(header, np.memmap)  # or `opened` would not have made this source
             shape, dtype = header.shape, header.dtype
-            file.seek(header.offset)  # type: ignore[attr-defined]
+            file.seek(header.offset)
             del header
             length = math.prod(shape[1:])
+            self.require_rows_of(length * dtype.itemsize)
             step = max(1, nbytes // (length * dtype.itemsize))
             for first in range(0, shape[0], step):
                 rows = min(step, shape[0] - first)
@@ -57,11 +66,16 @@ class NpyFile(FileSource):
                 yield Chunk(batch_from_numpy(values.reshape(rows, *shape[1:])), None, None, 0, self.path)
 
 
-class Rows:
+class ArrayRows:
     """The rows of an array that lies in a stream of bytes, in C order; they are taken some at a time."""
 
     def __init__(self, file: IO[bytes], path: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.file, self.path, self.shape, self.dtype = file, path, shape, dtype
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as it is stored."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def step(self, nbytes: int) -> int:
         """How many rows make a batch of about so many bytes."""
@@ -77,8 +91,7 @@ class Rows:
         values = np.empty((count, *self.shape[1:]), self.dtype)
         view, have = values.reshape(-1).view(np.uint8).data, 0
         while have < len(view):
-            with reading(self.path):
-                got = self.file.readinto(view[have : have + PART])  # type: ignore[attr-defined]
+            got = read_into(self.file, view[have : have + PART], self.path)
             if not got:
                 raise DataError("ends too early; it was cut off, copy it again", self.path)
             have += got

@@ -16,14 +16,14 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.lib import format as npy_format
 
-from dotadd import memory
-from dotadd.compressed import reading
+from dotadd._util import memory
+from dotadd._util.compressed import reading
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import attach_array
 from dotadd.sources.memory import batch_from_numpy
-from dotadd.sources.npy import Rows
+from dotadd.sources.npy import ArrayRows
 from dotadd.sources.slices import CUT_OFF
 
 LABELS, WEIGHTS = ("label", "labels", "y", "target"), ("weight", "weights", "sample_weight")  # taken if they fit
@@ -71,7 +71,7 @@ class NpzFile(FileSource):
     weight: str | None = field(default=None, kw_only=True)
 
     @property
-    def quick(self) -> bool:  # type: ignore[override]
+    def quick(self) -> bool:
         with _reading_archive(self.path), zipfile.ZipFile(self.path) as archive:
             return all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
 
@@ -84,6 +84,7 @@ class NpzFile(FileSource):
             chosen = self._chosen(_arrays(archive))
             x, label, weight = (None if array is None else _rows(archive, array, self.path) for array in chosen)
             assert x is not None
+            self.require_rows_of(x.row_bytes)
             count, step = x.shape[0], x.step(nbytes)
             for first in range(0, count, step):
                 rows = min(step, count - first)
@@ -153,7 +154,7 @@ class NpzFile(FileSource):
         return arrays[asked]
 
 
-class _Columns(Rows):
+class _Columns(ArrayRows):
     """The rows of an array in Fortran order, which is loaded as a whole."""
 
     def __init__(self, file: IO[bytes], path: str, array: _Array) -> None:
@@ -192,13 +193,13 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
         raise ValueError(str(error)) from None
 
 
-def _rows(archive: zipfile.ZipFile, array: _Array, path: str) -> Rows:
+def _rows(archive: zipfile.ZipFile, array: _Array, path: str) -> ArrayRows:
     """The rows of an array, the first one next. Archives close what was opened in them."""
     file = archive.open(array.member)
     _header(file)
     if file.tell() + array.nbytes != array.member.file_size:
         raise DataError(f"{CUT_OFF}: the array {array} does not have as many bytes as it should", path)
-    return _Columns(file, path, array) if array.fortran else Rows(file, path, array.shape, array.dtype)
+    return _Columns(file, path, array) if array.fortran else ArrayRows(file, path, array.shape, array.dtype)
 
 
 def _listed(arrays: dict[str, _Array], most: int = 12) -> str:

@@ -2,17 +2,18 @@
 
 The file ends with the places of its record batches, and each batch begins with the places of its buffers (both are
 FlatBuffers, of which a few fields are looked up here). So the bytes of some rows of an uncompressed batch can be read
-one buffer after the other, and the rest is never touched.
+one buffer after the other, and the rest is never touched. A row that takes more bytes than it may is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dotadd._util.compressed import too_large
 from dotadd.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _BUFFER = np.dtype([("offset", "<i8"), ("size", "<i8")])
 _RECORD_BATCH = 3  # type of a message
 
 
-class Block(NamedTuple):
+class Place(NamedTuple):
     """Where a message stands in the file, the bytes of its description, and those of the data that follow it."""
 
     offset: int
@@ -73,15 +74,15 @@ def _int(data: bytes, at: int, kind: str) -> int:
     return int(np.frombuffer(data, kind, 1, at)[0])
 
 
-def blocks(file: pa.NativeFile, path: str) -> list[Block]:
+def blocks(file: pa.NativeFile, path: str) -> list[Place]:
     """Where the record batches of a file stand."""
     size = file.size()
     length = _int(_read(file, path, size - 10, 4), 0, "<i4")
     places = _Fields.root(_read(file, path, size - 10 - length, length)).records(3, _BLOCK)
-    return [Block(*(int(place[name]) for name in ("offset", "metadata", "body"))) for place in places]
+    return [Place(*(int(place[name]) for name in ("offset", "metadata", "body"))) for place in places]
 
 
-def next_block(file: pa.NativeFile, path: str) -> Block | None:
+def next_block(file: pa.NativeFile, path: str) -> Place | None:
     """The record batch that a stream goes on with, None if something else comes next."""
     offset = file.tell()
     start = file.read(8)
@@ -93,7 +94,7 @@ def next_block(file: pa.NativeFile, path: str) -> Block | None:
     message = _Fields.root(_read(file, path, offset + prefix, length))
     if message.number(1, "<u1") != _RECORD_BATCH:
         return None
-    return Block(offset, prefix + length, message.number(3, "<i8"))
+    return Place(offset, prefix + length, message.number(3, "<i8"))
 
 
 def _read(file: pa.NativeFile, path: str, offset: int, size: int) -> pa.Buffer:
@@ -123,7 +124,7 @@ class _NotInParts(Exception):
 class Slices:
     """The rows of one record batch, uncompressed and in columns of types that can be read in parts."""
 
-    def __init__(self, file: pa.NativeFile, path: str, block: Block, schema: pa.Schema, names: Sequence[str]) -> None:
+    def __init__(self, file: pa.NativeFile, path: str, block: Place, schema: pa.Schema, names: Sequence[str]) -> None:
         self.file, self.path, self.names, self.block = file, path, list(names), block
         self.schema = schema
         data = _read(file, path, block.offset, block.metadata)
@@ -138,7 +139,7 @@ class Slices:
             _require_parts(self.columns[name])
 
     @classmethod
-    def of(cls, file: pa.NativeFile, path: str, block: Block, schema: pa.Schema, names: Sequence[str]) -> Slices | None:
+    def of(cls, file: pa.NativeFile, path: str, block: Place, schema: pa.Schema, names: Sequence[str]) -> Slices | None:
         """None where only the whole batch can be read."""
         try:
             return cls(file, path, block, schema, names)
@@ -147,14 +148,17 @@ class Slices:
         except StopIteration:  # there are fewer buffers than columns need
             raise DataError(CUT_OFF, path) from None
 
-    def parts(self, nbytes: int) -> Iterator[pa.RecordBatch]:
-        """All rows in order, in parts of about so many bytes."""
+    def parts(self, nbytes: int, look: Callable[[np.ndarray], None] = lambda sizes: None) -> Iterator[pa.RecordBatch]:
+        """All rows in order, in parts of about so many bytes. look(sizes) is told how many bytes each row of a column
+        takes before these are read."""
         import pyarrow as pa
 
         step = max(1, self.rows * nbytes // max(1, self.block.body))
         schema = pa.schema([self.schema.field(name) for name in self.names])
         for first in range(0, self.rows, step):
             stop = min(first + step, self.rows)
+            for name in self.names:
+                look(self._sizes(self.columns[name], first, stop))
             yield pa.RecordBatch.from_arrays(
                 [self._take(self.columns[n], first, stop) for n in self.names], schema=schema
             )
@@ -204,10 +208,7 @@ class Slices:
             width = kind.bit_width // 8
             buffers.append(self._bytes(column.buffers[1], begin * width, stop * width))
         else:
-            wide = t.is_large_list(kind) or t.is_large_binary(kind) or t.is_large_string(kind)
-            dtype = np.dtype(np.int64 if wide else np.int32)
-            data = self._bytes(column.buffers[1], begin * dtype.itemsize, (stop + 1) * dtype.itemsize)
-            offsets = np.frombuffer(data, dtype)
+            offsets = self._offsets(column, begin, stop)
             inside = int(offsets[0]), int(offsets[-1])
             buffers.append(pa.py_buffer(offsets - offsets[0]))
             if column.children:
@@ -215,6 +216,28 @@ class Slices:
             else:
                 buffers.append(self._bytes(column.buffers[2], *inside))
         return pa.Array.from_buffers(kind, rows, buffers, children=children).slice(first - begin)
+
+    def _offsets(self, column: _Column, begin: int, stop: int) -> np.ndarray:
+        """Where rows of text or of lists begin, and where the last one ends."""
+        import pyarrow as pa
+
+        t, kind = pa.types, column.kind
+        wide = t.is_large_list(kind) or t.is_large_binary(kind) or t.is_large_string(kind)
+        dtype = np.dtype(np.int64 if wide else np.int32)
+        return np.frombuffer(self._bytes(column.buffers[1], begin * dtype.itemsize, (stop + 1) * dtype.itemsize), dtype)
+
+    def _sizes(self, column: _Column, first: int, stop: int) -> np.ndarray:
+        """Bytes of these rows, as far as their own offsets tell."""
+        import pyarrow as pa
+
+        t, kind = pa.types, column.kind
+        width = width_of(kind)
+        if width is not None:
+            return np.array([width])
+        if t.is_struct(kind) or t.is_fixed_size_list(kind) or isinstance(kind, pa.BaseExtensionType):
+            return np.zeros(1, np.int64)
+        inside = width_of(column.children[0].kind) if column.children else 1
+        return np.diff(self._offsets(column, first, stop).astype(np.int64)) * (inside or 1)
 
     def _bits(self, place: tuple[int, int], begin: int, stop: int) -> pa.Buffer:
         return self._bytes(place, begin // 8, (stop + 7) // 8)
@@ -235,3 +258,82 @@ def _require_parts(column: _Column) -> None:
         raise _NotInParts
     for child in column.children:
         _require_parts(child)
+
+
+class RowLimit:
+    """At most so many bytes for a row of one column of a file, or as many as there are if it is None."""
+
+    def __init__(self, path: str, largest: int | None) -> None:
+        self.path, self.largest = path, largest
+        self.rows = 0  # that have passed
+
+    def check(self, sizes: np.ndarray) -> None:
+        """Refuse the rows that come next if one of them is too large."""
+        if self.largest is not None and sizes.max(initial=0) > self.largest:
+            raise too_large(self.largest, self.path, row=self.rows + int(np.argmax(sizes > self.largest)), budget=True)
+
+    def passing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, of which each column is looked at."""
+        for batch in batches:
+            if self.largest is not None and batch.get_total_buffer_size() > self.largest:
+                for column in batch.columns:
+                    self.check(row_sizes(column))
+            self.rows += len(batch)
+            yield batch
+            del batch  # so that it is gone before the next one is read
+
+
+def width_of(kind: pa.DataType) -> int | None:
+    """Bytes of a value, None if values differ in that."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return width_of(kind.storage_type)
+    if pa.types.is_fixed_size_list(kind):
+        inner = width_of(kind.value_type)
+        return None if inner is None else inner * kind.list_size
+    if pa.types.is_struct(kind):
+        inside = [width_of(kind.field(k).type) for k in range(kind.num_fields)]
+        return None if None in inside else sum(width for width in inside if width is not None)
+    if _is_view(kind):
+        return None
+    try:
+        return (kind.bit_width + 7) // 8
+    except ValueError:
+        return None
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
+
+
+def row_sizes(array: pa.Array) -> np.ndarray:
+    """Bytes of each row, without those of offsets; 0 for types that no example is made of."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    t, kind = pa.types, array.type
+    if isinstance(array, pa.ExtensionArray):
+        return row_sizes(array.storage)
+    if t.is_dictionary(kind):
+        return row_sizes(array.dictionary)[np.asarray(array.indices.fill_null(0))]
+    if (width := width_of(kind)) is not None:
+        return np.full(len(array), width, np.int64)
+    if t.is_list(kind) or t.is_large_list(kind):
+        offsets = np.asarray(array.offsets).astype(np.int64)
+        if (width := width_of(kind.value_type)) is not None:
+            return np.diff(offsets) * width
+        before = np.zeros(len(array.values) + 1, np.int64)
+        np.cumsum(row_sizes(array.values), out=before[1:])
+        return np.diff(before[offsets])
+    if t.is_struct(kind):
+        return sum((row_sizes(array.field(k)) for k in range(kind.num_fields)), start=np.zeros(len(array), np.int64))
+    if _is_view(kind):  # 16 bytes for each row, which begin with its length
+        lengths = np.frombuffer(array.buffers()[1], np.int32)[::4][array.offset : array.offset + len(array)]
+        return np.where(np.asarray(array.is_valid()), lengths, 0)
+    try:
+        return np.asarray(pc.binary_length(array).fill_null(0)).astype(np.int64)
+    except pa.ArrowNotImplementedError:
+        return np.zeros(len(array), np.int64)

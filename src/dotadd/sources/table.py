@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dotadd.batch import Batch, DenseRows, Images, SparseRows, from_arrow
+from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings, from_arrow
+from dotadd.data.lattices import is_lattices, lattices_from_arrow
 from dotadd.errors import DataError, DotaddError
-from dotadd.lattices import is_lattices, lattices_from_arrow
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.labels import exact_labels
 from dotadd.sources.layout import Layout, choose
-from dotadd.sources.values import float_type, float_values, pixel_values
+from dotadd.sources.sound import float_type, float_values, pixel_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -209,7 +209,8 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
     if length is not None:
         from dotadd.sources.dna import unpack
 
-        return unpack(batch.letters.reshape(len(batch), -1), length)  # type: ignore[attr-defined]
+        assert isinstance(batch, Strings)
+        return unpack(batch.letters.reshape(len(batch), -1), length)
     if isinstance(batch, Images):
         return Images(pixel_values(batch.values, f"column {name!r}"))
     if isinstance(batch, DenseRows):

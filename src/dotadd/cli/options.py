@@ -1,0 +1,246 @@
+"""The options that several commands share: how to read data, virtual examples, the problem and when it is solved.
+
+Numbers are what was typed, neither rounded nor cut, or a line says what is wanted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Group, Parameter, Token
+
+from dotadd.cli.screen import tell
+
+if TYPE_CHECKING:
+    from dotadd.cluster.partitions import Partitions
+    from dotadd.estimators.linear import LinearSVM
+    from dotadd.model.file import Record
+    from dotadd.solvers.result import Result
+    from dotadd.sources.base import Source
+
+DIGITS = 19  # of the largest whole number that is taken, 2**63 - 1
+PROCESSES = 1024  # workers on one machine
+
+
+def whole(least: int = 1 - (1 << 63), most: int = (1 << 63) - 1) -> Parameter:
+    """An option that takes whole numbers of this range."""
+    bounds = [f"of at least {least:,}"] * (least > -(1 << 62)) + [f"of at most {most:,}"] * (most < 1 << 62)
+
+    def number(_: object, tokens: Sequence[Token]) -> int:
+        try:
+            found = Decimal(tokens[0].value)
+        except InvalidOperation:
+            found = Decimal("nan")
+        if found.is_finite() and found.adjusted() < DIGITS and found == int(found) and least <= found <= most:
+            return int(found)
+        raise ValueError(f"{tokens[0].value!r} is not a whole number {' and '.join(bounds)}".rstrip())
+
+    return Parameter(converter=number)
+
+
+def _finite(_: object, tokens: Sequence[Token]) -> float:
+    try:
+        found = float(tokens[0].value)
+    except ValueError:
+        found = math.nan
+    if math.isfinite(found):
+        return found
+    raise ValueError(f"{tokens[0].value!r} is not a finite number")
+
+
+Real = Annotated[float, Parameter(converter=_finite)]
+Whole = Annotated[int, whole()]
+Count = Annotated[int, whole(1)]
+Processes = Annotated[int, whole(1, PROCESSES)]
+Seed = Annotated[int, whole(0, (1 << 32) - 1)]
+
+
+FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx", "lattices"]
+
+
+@Parameter(name="*", group="Reading the data")
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How to read data."""
+
+    format: FORMATS | None = None
+    """Format of the file, where name and content do not tell."""
+
+    label: str | None = None
+    """Column with the labels, or array of an .npz file."""
+
+    column: str | None = None
+    """Column with the text or sequence; without it, all columns of numbers. Of an .npz file, the array of examples."""
+
+    weight: str | None = None
+    """Column with the weights of the rows."""
+
+    labels: str | None = None
+    """Second file of names and labels, for FASTA, lattices and folders of images; for idx images, the idx file of
+    labels."""
+
+    zero_based: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    """Indices of LIBSVM files count from 0."""
+
+    size: str | None = None
+    """Rows of numbers are images of this height and width, such as 24x32."""
+
+    symbols: str | None = None
+    """Words of lattices and their numbers, one of each a line; without it, words are hashed."""
+
+    semiring: Literal["log", "real"] | None = None
+    """Weights of lattices are costs (log, the default) or stand as they are (real)."""
+
+    on_bad_row: Literal["error", "skip"] = "error"
+    """Stop at a row that cannot be used, or leave it out and count it."""
+
+    def given(self) -> Record:
+        """The options that were given. Others are not passed on, so that one without meaning for the format is
+        refused."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
+
+    def open(self, data: list[str]) -> Source:
+        from dotadd.sources import open as open_source
+
+        return open_source([Path(name) for name in data], **self.given())
+
+
+def tell_skipped(source: Source | Partitions) -> None:
+    """One line on stderr if rows were left out."""
+    if source.skipped.count:
+        tell(f"left out {source.skipped.count:,} bad rows; the first: {source.skipped.first}")
+
+
+def title_of(data: Sequence[str]) -> str:
+    """What to call the data on screen."""
+    return os.path.basename(data[0]) + (f" and {len(data) - 1} more" if len(data) > 1 else "")
+
+
+@Parameter(name="*", group="Virtual examples")
+@dataclass(frozen=True, kw_only=True)
+class VirtualExamples:
+    """Which changed copies of the examples are trained on beside them."""
+
+    virtual: str | None = None
+    """Train on all changes of each example, such as "translate(2) * rotate(6, step=3) * scale(0.05)"; there are
+mirror(), and for strings shift(letters) and reverse_complement()."""
+
+    virtual_memory: str | None = None
+    """What changed images may take that are better kept than made again; by default a quarter of what is free."""
+
+    def around(self, source: Source) -> Source:
+        """The source of the virtual examples, or the one given if there are none."""
+        if self._none():
+            return source
+        from dotadd.sources.virtual import Virtual
+
+        return Virtual(source, self.virtual, self.virtual_memory)
+
+    def around_partitions(self, data: Partitions) -> Partitions:
+        """The same of files that workers read."""
+        if self._none():
+            return data
+        from dotadd.data.transforms import parse
+
+        return replace(data, transforms=parse(str(self.virtual)), virtual_memory=self.virtual_memory)
+
+    def _none(self) -> bool:
+        if self.virtual is None and self.virtual_memory is not None:
+            from dotadd.errors import DotaddError
+
+            raise DotaddError("--virtual-memory is for virtual examples: say which with --virtual")
+        return self.virtual is None
+
+
+OUTPUT = Group("Output", sort_key=1)
+PROBLEM = Group("The problem", sort_key=2)
+STOPPING = Group("Solving it", sort_key=3)
+MEMORY = Group("Data larger than memory", sort_key=4)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Solving:
+    """The problem, and how far to solve it."""
+
+    features: Annotated[str | None, Parameter(group=PROBLEM)] = None
+    """The feature map, written as in Python; the numbers themselves by default."""
+
+    cost: Annotated[Real, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0
+    """C, the weight of the losses against the size of w."""
+
+    loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge"
+    """What a wrong or narrow decision costs."""
+
+    intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = "regularized"
+    """The intercept: a constant feature, free of any penalty, or none."""
+
+    class_weight: Annotated[Literal["none", "balanced"], Parameter(group=PROBLEM)] = "none"
+    """"balanced" lets each class weigh the same in total."""
+
+    tol: Annotated[Real, Parameter(group=STOPPING)] = 1e-3
+    """Stop when the relative duality gap is no larger."""
+
+    max_passes: Annotated[Whole, Parameter(group=STOPPING)] = 1000
+    """Stop after so many passes over the data."""
+
+    max_time: Annotated[Real | None, Parameter(group=STOPPING)] = None
+    """Stop after so many seconds."""
+
+    seed: Annotated[Seed, Parameter(group=STOPPING)] = 0
+    """Start of the random numbers; the same seed gives the same model."""
+
+    jobs: Annotated[Whole | None, Parameter(group=STOPPING)] = None
+    """Threads; all cores by default."""
+
+    memory: Annotated[str | None, Parameter(group=MEMORY)] = None
+    """What examples may take of memory, as 500MB or 2GB; half of what is free by default. More is read in turns."""
+
+    def budget(self) -> int:
+        """Bytes that examples may take."""
+        from dotadd._util.memory import available, parse_bytes
+
+        return available() // 2 if self.memory is None else parse_bytes(self.memory)
+
+    def svm(self, solver: str) -> LinearSVM:
+        """The estimator that these options describe; the expression of the features is read at once."""
+        from dotadd.estimators.linear import LinearSVM
+        from dotadd.features.expression import parse
+
+        return LinearSVM(
+            parse(self.features) if self.features else None,
+            C=self.cost,
+            loss=self.loss,
+            solver=solver,
+            intercept=self.intercept,
+            class_weight=None if self.class_weight == "none" else self.class_weight,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            max_time=self.max_time,
+            random_state=self.seed,
+            n_jobs=self.jobs,
+            memory=self.memory,
+        )
+
+
+def results(svm: LinearSVM) -> list[Result]:
+    """The results of the binary problems, one or several."""
+    return svm.result_ if isinstance(svm.result_, list) else [svm.result_]
+
+
+def trained(svm: Any, source: Any, **further: Any) -> bool:
+    """Train, and return whether that went to its end. If it was interrupted, there is the model so far; where there is
+    none yet, the command ends."""
+    try:
+        svm.fit(source, **further)
+    except KeyboardInterrupt:
+        if not hasattr(svm, "model_"):
+            raise
+        return False
+    return True

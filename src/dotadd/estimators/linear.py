@@ -1,0 +1,454 @@
+"""LinearSVM: scikit-learn's face of the library. Thin: it opens the data, states the problem and keeps the answer."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from dotadd._util.interrupts import interruptible
+from dotadd._util.memory import available, parse_bytes, words
+from dotadd._util.threads import thread_count
+from dotadd.core.losses import Loss
+from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
+from dotadd.estimators.protocol import Estimator, column, whole
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.on_demand import OnDemand
+from dotadd.model.linear import Model
+from dotadd.problem.examples import InMemory
+from dotadd.problem.lengths import READ, Lengths, length_advice
+from dotadd.problem.on_disk import LEAST, least_memory, piece_bytes
+from dotadd.problem.problem import Intercept, Problem
+from dotadd.problem.survey import Survey, require_room, resolved_map
+from dotadd.problem.targets import Tally, Targets
+from dotadd.problem.usable import usable_rows
+from dotadd.solvers.checkpoint import Checkpoint, none_kept
+from dotadd.solvers.result import Progress, Reason, Result, worst_of
+from dotadd.solvers.settings import Settings
+from dotadd.solvers.table import SOLVERS, Needs, choose_solver
+from dotadd.sources import open as open_source
+from dotadd.sources.base import Chunk, Source, TooLargeError
+from dotadd.sources.layout import Layout
+
+OnProgress = Callable[[Progress, int, int], None]
+ADVICE = {
+    Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
+    Reason.MAX_TIME: "raise max_time or tol",
+    Reason.PRECISION: 'raise tol, scale the features, or use dtype="float64"',
+    Reason.DIVERGED: "scale the features to values of about 1, or lower C",
+    Reason.STALLED: "scale the features, or use another solver",
+    Reason.AVERAGED: 'use solver="cocoa" to come closer',
+}
+"""What to do where training ended too early."""
+
+
+class LinearSVM(Estimator):
+    """A linear support vector machine in the feature space of `phi`, which is never stored.
+
+    Minimises 1/2 |w|^2 + sum_i C_i loss(y_i (<w, phi(z_i)> + b)) with C_i = C * class weight * sample weight, to a
+    relative duality gap of `tol`. Several classes are separated one against the rest.
+
+    Parameters
+    ----------
+    phi : FeatureMap or str, optional
+        The feature map, or the expression that makes it. By default the numbers themselves, `Linear()`.
+    C : float
+        The weight of the losses against the size of w.
+    loss : "hinge", "squared_hinge" or "logistic"
+    solver : "auto", "dcd", "ocas", "newton", "lbfgs", "bmrm", "svmperf", "sgd", "pegasos", "cocoa" or "average"
+        "auto" chooses by loss, C and the shape of the data; `result_.why` says why. "dcd" visits the examples one by
+        one; "ocas", "newton" (smooth losses) and "lbfgs" touch them all at once, on all cores; each proves how good its
+        answer is by the duality gap. "sgd" and "pegasos" stop when the objective stalls; "bmrm" and "svmperf" are
+        there to be compared with "ocas". On data in parts, which `fit` takes with `engine`, "cocoa" finds the optimum
+        of all of them in many rounds, and "average" takes the mean of their own optima after one.
+    intercept : "regularized", "free" or "none"
+        One more weight on a constant feature, free of any penalty, or absent.
+    class_weight : dict, "balanced" or None
+        "balanced" gives each class the same total weight.
+    tol : float
+        The relative duality gap to reach.
+    memory : str, int or None
+        What examples may take of memory, such as "2GB"; by default half of what is free. Files that take more are not
+        loaded but read again and again while training goes on ("stream").
+    max_passes, max_time : int, float or None
+        Stop after so many passes over the data, or seconds; the model so far is kept, and a warning quotes its gap.
+    random_state : int, RandomState, Generator or None
+        Where the random order of examples starts.
+    n_jobs : int or None
+        Threads for training and prediction; all cores by default.
+    dtype : "float32" or "float64"
+        How weights are stored. Sums are always in float64.
+
+    Attributes
+    ----------
+    model_ : Model, which predicts, saves itself and needs no estimator
+    result_ : Result, or a list with one for each class where there are several
+    coef_, intercept_, classes_, n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from dotadd import LinearSVM, Spectrum
+    >>> svm = LinearSVM(Spectrum(2)).fit(["ACACAC", "GTGTGT", "ACACAA", "GTGTTT"], [1, -1, 1, -1])
+    >>> svm.predict(["ACAC", "GTTT"])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        phi: FeatureMap | str | None = None,
+        *,
+        C: float = 1.0,
+        loss: str = "hinge",
+        solver: str = "auto",
+        intercept: str = "regularized",
+        class_weight: Mapping[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        memory: str | int | None = None,
+        max_passes: int = 1000,
+        max_time: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.phi = phi
+        self.C = C
+        self.loss = loss
+        self.solver = solver
+        self.intercept = intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.memory = memory
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.dtype = dtype
+
+    @interruptible
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        start: Result | list[Result] | None = None,
+        on_progress: OnProgress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float | None = None,
+        resume: bool = False,
+        keep_checkpoint: bool = False,
+        keep_cache: bool = True,
+        announce: Callable[[str], None] | None = None,
+        engine: Any = None,
+    ) -> Self:
+        """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
+
+        `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
+        `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
+
+        Ctrl-C ends training early: the model so far is kept (and a checkpoint written, if there is one), and then
+        KeyboardInterrupt is raised. The same if `on_progress` raises it.
+
+        Of data larger than `memory`: every `checkpoint_every` seconds (60) the state of training is written to the file
+        `checkpoint`, and with `resume` training goes on from there, with the `memory` it had unless told otherwise;
+        a solver that writes none refuses to. No two runs have one at a time. Training that is done removes it, unless
+        `keep_checkpoint`, for those who want to save the model first. Text is first copied to an Arrow file beside it,
+        which is removed at the end unless `keep_cache`. announce(line) is told what happens to files; by default it is
+        a warning.
+
+        `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
+        that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
+        """
+        self._forget()
+        self._check_parameters()
+        where = Checkpoint.asked(checkpoint, checkpoint_every, resume, keep_checkpoint)
+        held = nullcontext() if where is None else where.held()
+        if engine is not None:
+            if y is not None or sample_weight is not None or start is not None:
+                raise DotaddError("with engine=, labels and weights are read from the files, and start= has no meaning")
+            if not keep_cache:
+                raise DotaddError("with engine=, copies stay with the workers: keep_cache=False has no meaning")
+            with held:
+                self._fit_parts(X, engine, on_progress, where, resume, announce or (lambda line: None))
+                if where is not None and not keep_checkpoint:
+                    self._forget_checkpoint(where, engine)
+            self._warn_unless_converged()
+            return self
+        asked = SOLVERS.get(self.solver)  # None for "auto"
+        if asked is not None and asked.needs is Needs.PARTS:
+            raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
+        if resume and asked is not None and not asked.checkpoints:
+            raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
+        source = open_source(X, column(y), sample_weight)
+        budget = self._budget(where if resume else None)
+        source.bound(budget)
+        earlier = [start] if isinstance(start, Result) else start
+        data = None
+        streams = asked is not None and asked.needs is Needs.PIECES
+        if not (streams or resume):  # what was streamed goes on so, whatever would fit by now
+            with suppress(TooLargeError):  # and forget it: the traceback would keep what was loaded
+                data = source.load(budget)
+        if data is not None:
+            none_kept(where, "training on data that fits in memory")
+            self._fit_memory(source, data, budget, earlier, on_progress, announce)
+        else:
+            if (asked is not None and asked.needs is Needs.ROWS) or earlier is not None:
+                what = "start= goes" if asked is None or streams else f"solver={self.solver!r} works"
+                raise DotaddError(
+                    f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
+                    'use solver="stream", or raise memory'
+                )
+            say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=5))
+            with held:
+                self._fit_stream(source, budget, on_progress, where, resume, keep_cache, say)
+                if where is not None and not keep_checkpoint:
+                    self._forget_checkpoint(where)
+        self._remember_feature_names(X)
+        self._warn_unless_converged()
+        return self
+
+    def _fit_memory(
+        self,
+        source: Source,
+        data: Chunk,
+        budget: int,
+        earlier: list[Result] | None,
+        on_progress: OnProgress | None,
+        announce: Callable[[str], None] | None,
+    ) -> None:
+        if data.y is None and data.from_file:
+            raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
+        if data.y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None", data.path)
+        shape = Shape.of(data.batch)
+        phi = self._resolved(data, shape)
+        data = usable_rows(data, phi, source)
+        phi = phi.learn(data.batch)
+        require_room(phi, np.dtype(self.dtype).type, data, source)
+        targets = self._targets(data)
+        columns, batch = targets.columns(data), data.batch
+        del data  # labels of many millions of rows, as signs by now
+        examples = InMemory(phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
+        problem = Problem(examples, columns, Loss.named(self.loss), Intercept(self.intercept))
+        settings = self._settings(on_progress, len(problem), budget)
+        lengths = Lengths(announce)
+        examples.on_norms = lengths.note
+        solver, why = choose_solver(self.solver, problem, earlier)
+        results = SOLVERS[solver](problem, settings, earlier)
+        spread = lengths.measure(phi, batch)
+        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread)
+
+    def _fit_stream(
+        self,
+        source: Source,
+        budget: int,
+        on_progress: OnProgress | None,
+        checkpoint: Checkpoint | None,
+        resume: bool,
+        keep_cache: bool,
+        announce: Callable[[str], None],
+    ) -> None:
+        """Train on examples that are read again and again."""
+        from dotadd.sources.cached import as_arrow, remove
+        from dotadd.sources.identity import fingerprint
+
+        solver, why = self.solver, "asked for"
+        if solver == "auto":
+            solver, why = "stream", f"the examples take more than {words(budget)} of memory"
+        if not SOLVERS[solver].checkpoints:
+            none_kept(checkpoint, f"solver={solver!r}")
+            checkpoint = None
+        if checkpoint is not None and not resume:
+            checkpoint.require_new()
+        copies: list[Any] = []
+        try:
+            if not resume and (self.solver != solver or SOLVERS[solver].needs is Needs.PASSES):
+                announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
+            source, copies = as_arrow(source, announce=announce)
+            survey = Survey.of(source, self._resolved, piece_bytes(max(budget, LEAST)), np.dtype(self.dtype).type)
+            targets = survey.tally.targets(self.C, self.class_weight, source.name)
+            least = least_memory(survey.tally.rows)
+            if budget < least:
+                announce(
+                    f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used"
+                )
+            loss, intercept = Loss.named(self.loss), Intercept(self.intercept)
+            dtype, threads = np.dtype(self.dtype).type, thread_count(self.n_jobs)
+            memory = max(budget, least)
+            problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
+            settings = self._settings(on_progress, len(problem), budget)
+            spread = Lengths(announce).measure(survey.phi, next(survey.pieces(targets, READ))[0])
+            if checkpoint is not None:
+                checkpoint.problem = {
+                    "data": fingerprint(source), "features": repr(survey.phi), "loss": self.loss,
+                    "intercept": self.intercept, "cost": targets.cost_of_class.tolist(), "dtype": self.dtype,
+                }  # fmt: skip
+                settings = replace(settings, checkpoint=checkpoint, resume=resume)
+            results = SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
+        finally:
+            if not keep_cache:
+                remove(copies)
+        names = source.names()
+        self._keep(
+            survey.phi, survey.shape, targets.classes, results, survey.tally.rows, source, solver, why, names, spread
+        )
+
+    def _fit_parts(
+        self, X: Any, engine: Any, on_progress: OnProgress | None, where: Checkpoint | None, resume: bool, say: Any
+    ) -> None:
+        """Train on parts of the data that live elsewhere."""
+        from dotadd.cluster import fitting
+        from dotadd.cluster.partitions import Partitions
+
+        method, why = fitting.method_for(self.solver)
+        if not SOLVERS[method].checkpoints:
+            if resume:
+                raise DotaddError(f'solver="{method}" is done in one round, and there is nothing to resume')
+            none_kept(where, f'solver="{method}"', instead="cocoa")
+            where = None
+        elif where is not None:
+            where.path = os.path.abspath(where.path)
+            if not resume:
+                where.require_new()
+        memory = None if self.memory is None else parse_bytes(self.memory)
+        data = None if X is None else Partitions.of(X)
+        with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:
+            task = fitting.agree(
+                parts, self._resolved, C=self.C, class_weight=self.class_weight, loss=Loss.named(self.loss),
+                intercept=Intercept(self.intercept), dtype=np.dtype(self.dtype).type, seed=self._seed(),
+            )  # fmt: skip
+            settings = self._settings(on_progress, task.problems, memory or available() // 2)
+            results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=resume))
+            fitting.note_skipped(parts, data)
+        self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
+
+    def _forget_checkpoint(self, where: Checkpoint, engine: Any = None) -> None:
+        """Remove the checkpoint of training that is done, and what parts have of it."""
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        if any(result.reason.goes_on for result in results):
+            return
+        where.remove()
+        if engine is not None:
+            from dotadd.cluster.fitting import forget_checkpoint
+
+            forget_checkpoint(engine, where.path)
+
+    def _budget(self, resumed: Checkpoint | None) -> int:
+        """Bytes that examples may take: as asked for, or as the run to go on with had, or half of what is free."""
+        if self.memory is not None:
+            return parse_bytes(self.memory)
+        had = None if resumed is None else resumed.memory_on_disk()
+        return available() // 2 if had is None else had
+
+    def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
+        def tell(progress: Progress, k: int) -> None:
+            assert on_progress is not None
+            on_progress(progress, k, problems)
+
+        seed, told = self._seed(), tell if on_progress else None
+        return Settings(self.tol, self.max_passes, self.max_time, seed, told, plane_bytes=budget)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self.model_.w
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self.model_.intercept
+
+    def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
+        return resolved_map(self.phi, data, shape)
+
+    def _targets(self, data: Chunk) -> Targets:
+        tally = Tally()
+        tally.note(data)
+        return tally.targets(self.C, self.class_weight, data.path)
+
+    def _keep(
+        self,
+        phi: FeatureMap,
+        shape: Shape,
+        classes: np.ndarray,
+        results: list[Result],
+        rows: int,
+        source: Any,
+        solver: str,
+        why: str,
+        names: Layout | None,
+        spread: float | None = None,
+    ) -> None:
+        phi = phi.phi if isinstance(phi, OnDemand) else phi  # predictions are made for examples as they are
+        results = [replace(one, solver=solver, why=why) for one in results]
+        w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
+        results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
+        worst = worst_of(results)
+        if not all(result.usable for result in results):
+            raise DotaddError(
+                f"training diverged: with C = {self.C:g} the weights became too large to be computed with; "
+                "scale the features to values of about 1, or use .normalized()"
+            )
+        training = {
+            "rows": rows,
+            "solver": worst.solver,
+            "why": worst.why,
+            "C": self.C,
+            "loss": self.loss,
+            "intercept": self.intercept,
+            "class_weight": self.class_weight if isinstance(self.class_weight, str) else None,
+            "tol": self.tol,
+            "primal": [result.primal for result in results],
+            "dual": [result.dual for result in results],
+            "gap": worst.gap,
+            "reason": worst.reason,
+            "passes": max(result.passes for result in results),
+            "seconds": worst.seconds,
+            "length_spread": spread,
+        }
+        if (transforms := getattr(source, "transforms", None)) is not None:
+            training["virtual"] = repr(transforms)
+        untrained = [k for k, result in enumerate(results) if not result.trained]
+        b = np.array([result.intercept for result in results])
+        self.model_ = Model(phi, shape, w, b, classes, training, names, untrained)
+        self.result_ = results[0] if len(results) == 1 else results
+        self.n_iter_ = max(1, max(result.passes for result in results))
+        if shape.n_features is not None:
+            self.n_features_in_ = shape.n_features
+
+    def _warn_unless_converged(self) -> None:
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        self._warn_of_untrained(results)
+        short = [result for result in results if not result.converged]
+        if not short:
+            return
+        worst = worst_of(short)
+        gap = "not measured" if worst.gap is None or np.isnan(worst.gap) else f"{worst.gap:.2g}"
+        advice = ADVICE.get(worst.reason, "fit again with start=result_ to go on")
+        told = length_advice(self.model_.training["length_spread"])
+        advice = f"{advice}; {told}" if told else advice
+        warnings.warn(
+            f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "
+            f"The model so far is kept; {advice}.",
+            NotConvergedWarning,
+            stacklevel=4,
+        )
+
+    def _check_parameters(self) -> None:
+        """Refuse a parameter that cannot act."""
+        self._require_common()
+        require = self._require
+        require(self.phi is None or isinstance(self.phi, FeatureMap | str), "phi", "a FeatureMap or an expression")
+        losses = [loss.name.lower() for loss in Loss]
+        require(self.loss in losses, "loss", "one of " + ", ".join(losses))
+        solvers = ["auto", *SOLVERS]
+        require(self.solver in solvers, "solver", "one of " + ", ".join(solvers))
+        intercepts = [intercept.value for intercept in Intercept]
+        require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))
+        require(whole(self.max_passes), "max_passes", "a positive whole number")
+        require(self.dtype in ("float32", "float64"), "dtype", '"float32" or "float64"')
+        if self.memory is not None:
+            parse_bytes(self.memory)

@@ -1,0 +1,232 @@
+"""scikit-learn's estimator protocol without scikit-learn: parameters, tags, feature names.
+
+Importing scikit-learn takes longer than training on a small array, and nothing here needs it: an estimator is what has
+`get_params`, `set_params` and tags. It is imported only where it asks for its own classes (tags, its exceptions).
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from dotadd._util.threads import thread_count
+from dotadd.errors import DotaddError, UntrainedClassWarning
+from dotadd.features.base import FeatureMap
+from dotadd.features.expression import parse
+from dotadd.features.linear import Linear
+from dotadd.model.evaluation import accuracy
+from dotadd.model.file import Classifier, classifier_tags
+from dotadd.problem.targets import positive
+from dotadd.solvers.result import Reason
+
+
+class Estimator:
+    """Base of the estimators: constructor arguments are parameters, attributes that end in _ come from fit.
+
+    What fit has found is a `model_`, which has all it takes to predict.
+    """
+
+    phi: Any
+    C: float
+    tol: float
+    max_time: float | None
+    class_weight: Mapping[Any, float] | str | None
+    random_state: Any
+    n_jobs: int | None
+    model_: Any
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        signature = inspect.signature(cls.__init__)
+        return {name: p.default for name, p in list(signature.parameters.items())[1:]}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; with `deep` also those of the feature map, as phi__name."""
+        params = {name: getattr(self, name) for name in sorted(self._defaults())}
+        phi = params.get("phi")
+        inside = phi.get_params() if deep and isinstance(phi, FeatureMap) else {}
+        return params | {f"phi__{name}": value for name, value in inside.items()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change some of the constructor's arguments."""
+        known = self._defaults()
+        inside = {name: value for name, value in params.items() if name.startswith("phi__") and "phi" in known}
+        for name, value in params.items():
+            if name in inside:
+                continue
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {sorted(known)}."
+                )
+            setattr(self, name, value)
+        if inside:
+            phi = getattr(self, "phi", None)
+            phi = parse(phi) if isinstance(phi, str) else Linear() if phi is None else copy.copy(phi)
+            self.phi = phi.set_params(**{name.removeprefix("phi__"): value for name, value in inside.items()})
+        return self
+
+    def __repr__(self) -> str:
+        changed = []
+        for name, default in self._defaults().items():
+            value = getattr(self, name)
+            if value is not default and repr(value) != repr(default):
+                changed.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
+        self._require_fitted()
+        self._check_feature_names(X)
+        model: Classifier = self.model_
+        return model.decision_function(X, n_jobs=self.n_jobs)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels."""
+        scores = self.decision_function(X)
+        labels: np.ndarray = self.classes_[self.model_.winners(scores)]
+        return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
+        if y is not None:
+            return accuracy(y, self.predict(X), sample_weight=sample_weight)
+        self._require_fitted()
+        model: Classifier = self.model_
+        return model.score(X, sample_weight=sample_weight, n_jobs=self.n_jobs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; `dotadd.load(path)` reads it."""
+        self._require_fitted()
+        self.model_.save(path)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        classes: np.ndarray = self.model_.classes
+        return classes
+
+    def _require_common(self) -> None:
+        """Refuse parameters that both kinds of machine have, and that cannot act."""
+        require, state = self._require, self.random_state
+        require(positive(self.C), "C", "a positive number")
+        require(positive(self.tol), "tol", "a positive number")
+        require(self.max_time is None or positive(self.max_time), "max_time", "None or a positive number of seconds")
+        given = self.class_weight
+        sound = given is None or isinstance(given, Mapping) or (isinstance(given, str) and given == "balanced")
+        require(sound, "class_weight", 'None, "balanced" or a dict of label: weight')
+        seeded = state is None or whole(state, at_least=0) or hasattr(state, "integers") or hasattr(state, "randint")
+        require(seeded, "random_state", "None, a whole number from 0 on, a RandomState or a Generator")
+        require(self.n_jobs is None or whole(self.n_jobs, at_least=None), "n_jobs", "None or a whole number")
+        thread_count(self.n_jobs)
+
+    def _seed(self) -> int:
+        """Where random numbers start, from the parameter `random_state`."""
+        state = self.random_state
+        if state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(state, Integral):
+            return int(state)
+        return int(state.integers(2**31) if hasattr(state, "integers") else state.randint(2**31 - 1))
+
+    def _require(self, condition: bool, name: str, wanted: str) -> None:
+        """Refuse a parameter that cannot act."""
+        if not condition:
+            raise DotaddError(f"{name} is {getattr(self, name)!r}, and has to be {wanted}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _require_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
+
+    def __sklearn_tags__(self) -> Any:
+        return classifier_tags()
+
+    def _forget(self) -> None:
+        """Drop all that an earlier fit has found: what the next one does not set must not speak for its data."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _warn_of_untrained(self, results: Sequence[Any]) -> None:
+        """Tell of classes that there is no answer for."""
+        late = [result for result in results if not result.trained]
+        never = [str(label) for label in self.classes_[self.model_.never_predicted()].tolist()]
+        if not late or not (never or len(late) == len(results)):
+            return
+        what = (
+            f"{len(never)} of {len(self.classes_)} classes were trained; they are never predicted: {', '.join(never)}"
+        )
+        what = what if never else "any class was trained, and predictions mean nothing"
+        when = {Reason.MAX_TIME: "the time limit was reached"}.get(late[0].reason, "training ended")
+        warnings.warn(f"{when} before {what}", UntrainedClassWarning, stacklevel=5)
+
+    def _remember_feature_names(self, X: Any) -> None:
+        names = _feature_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+
+    def _check_feature_names(self, X: Any) -> None:
+        """Refuse a table whose columns are not those of fit; warn where only one of the two has names."""
+        seen, names = getattr(self, "feature_names_in_", None), _feature_names(X)
+        kind = type(self).__name__
+        if seen is None and names is None:
+            return
+        if seen is None:
+            if self.model_.columns is None:  # a file has had names; by these they are found
+                warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=3)
+        elif names is None:
+            if hasattr(X, "shape"):
+                message = f"X does not have valid feature names, but {kind} was fitted with feature names"
+                warnings.warn(message, stacklevel=3)
+        elif list(names) != list(seen):
+            message = "The feature names should match those that were passed during fit.\n"
+            unseen, missing = sorted(set(names) - set(seen)), sorted(set(seen) - set(names))
+            if unseen:
+                message += "Feature names unseen at fit time:\n" + _listed(unseen)
+            if missing:
+                message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+            if not unseen and not missing:
+                message += "Feature names must be in the same order as they were in fit.\n"
+            raise ValueError(message)
+
+
+def whole(value: Any, *, at_least: int | None = 1) -> bool:
+    """Whether this is a whole number, and large enough. True and False are no numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and (at_least is None or int(value) >= at_least)
+
+
+def _feature_names(X: Any) -> np.ndarray | None:
+    """The names of a table's columns; None where there are none, or where they are numbers."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "shape"):
+        return None
+    names = list(columns)
+    return np.array(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
+
+
+def _listed(names: list[str], at_most: int = 5) -> str:
+    rest = "- ...\n" if len(names) > at_most else ""
+    return "".join(f"- {name}\n" for name in names[:at_most]) + rest
+
+
+def column(y: Any) -> Any:
+    """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does."""
+    if y is None:
+        return None
+    array = np.asarray(y)
+    if array.ndim != 2 or array.shape[1] != 1:
+        return array
+    from sklearn.exceptions import DataConversionWarning
+
+    message = "A column-vector y was passed when a 1d array was expected."
+    warnings.warn(message, DataConversionWarning, stacklevel=4)
+    return array.ravel()

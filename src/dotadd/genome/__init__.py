@@ -1,0 +1,1 @@
+"""Genomes: windows around candidate sites, scans of whole chromosomes, and what matters where."""

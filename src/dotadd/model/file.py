@@ -1,0 +1,347 @@
+"""What every trained classifier has in common: classes, a training record, scores chunk by chunk, and the one file.
+
+The file is in safetensors format: tensors, and under the key `dotadd` of its metadata a JSON record of everything else.
+Loading reads numbers and parses one expression; nothing in the file is executed. A checksum beside the record tells
+whether any bit of the file is another than was written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dotadd._util import tensor_file
+from dotadd._util.atomic import replacing
+from dotadd._util.threads import row_pieces, thread_count
+from dotadd.data.batches import Batch, SparseRows
+from dotadd.errors import DataError, DotaddError, ModelError, as_written
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.model.evaluation import Evaluator, accuracy
+from dotadd.sources.around import by_name
+from dotadd.sources.base import Chunk, Source
+from dotadd.sources.layout import Layout
+
+Record = dict[str, Any]  # what JSON can hold, by name
+FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough
+WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
+TENSOR_TYPES: dict[str, type] = tensor_file.TYPES
+
+
+class Classifier:
+    """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
+    that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
+    binary problems that training did not come to, unless it came to none: their answers do not count."""
+
+    splits: ClassVar[bool] = True
+    """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        classes: np.ndarray,
+        training: Record | None,
+        columns: Layout | None = None,
+        untrained: Sequence[int] = (),
+    ) -> None:
+        self.shape, self.classes, self.columns = shape, np.asarray(classes), columns
+        self.untrained = tuple(untrained)
+        if not all(isinstance(k, int) and 0 <= k < self.problems for k in self.untrained):
+            raise ModelError(f"untrained problems {list(self.untrained)} do not fit {self.problems} binary problems")
+        if len(self.untrained) == self.problems:
+            self.untrained = ()
+        self.training: Record = jsonable(training or {})
+        self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
+
+    @property
+    def problems(self) -> int:
+        """How many binary problems there are."""
+        raise NotImplementedError
+
+    def never_predicted(self) -> np.ndarray:
+        """The numbers of the classes that no answer speaks for."""
+        raise NotImplementedError
+
+    def _scores(self, batch: Batch, threads: int) -> np.ndarray:
+        """Scores of a batch that fits."""
+        raise NotImplementedError
+
+    def _usable(self, chunk: Chunk, source: Source) -> Chunk:
+        """The rows of a chunk that can be scored, in the width that the model was made for."""
+        raise NotImplementedError
+
+    def like(self, *, labels: bool) -> Layout | None:
+        """The columns to look for in a table, with its labels or without: those need not be known for a prediction."""
+        columns = self.columns
+        return columns and replace(columns, label=(columns.label or "label") if labels else None)
+
+    def decision_chunks(
+        self, source: Source, *, n_jobs: int | None = None, labels: bool = False
+    ) -> Iterator[tuple[Chunk, np.ndarray]]:
+        """Chunk after chunk of a source with its scores; rows that cannot be used raise, or are left out.
+
+        With `labels`, a table is looked through for those, too. The next chunk is read while threads work on this one.
+        """
+        if (like := self.like(labels=labels)) is not None:
+            source = by_name(source, like)
+        threads = thread_count(n_jobs)
+        workers, each = (threads, 1) if self.splits else (1, threads)
+        pool = ThreadPoolExecutor(workers)
+        begun: deque[tuple[Chunk, list[Future[np.ndarray]]]] = deque()
+        try:
+            for chunk in source.chunks():
+                chunk = self._usable(chunk, source)
+                pieces = [chunk.batch.slice(*piece) for piece in row_pieces(len(chunk), workers)]
+                begun.append((chunk, [pool.submit(self._scores, piece, each) for piece in pieces]))
+                if len(begun) > 1:
+                    done, scores = begun.popleft()
+                    yield done, np.concatenate([piece.result() for piece in scores])
+            for done, scores in begun:
+                yield done, np.concatenate([piece.result() for piece in scores])
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def decision_function(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
+        """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
+        from dotadd.sources import open as open_source
+
+        source = open_source(X, like=self.like(labels=False))
+        return np.concatenate([scores for _, scores in self.decision_chunks(source, n_jobs=n_jobs)])
+
+    def predict(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
+        """Labels of anything `dotadd.open` takes."""
+        return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+
+    def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
+        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        if y is not None:
+            return accuracy(np.asarray(y), self.predict(X, n_jobs=n_jobs), sample_weight=weights)
+        from dotadd.sources import open as open_source
+
+        source = open_source(X, like=self.like(labels=True))
+        found = Evaluator(self.classes, areas=False)
+        for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
+            if chunk.y is None:
+                raise DataError("has no labels to score against", source.name)
+            some = None if weights is None else weights[found.rows : found.rows + len(chunk)]
+            found.see(chunk.y, scores, self.classes[self.winners(scores)], some)
+        if weights is not None and len(weights) != found.rows:
+            raise DataError(f"{found.rows:,} rows and {len(weights):,} weights do not pair up", source.name)
+        return found.accuracy
+
+    def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator:
+        """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory."""
+        found = Evaluator(self.classes)
+        for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
+            if chunk.y is None:
+                raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
+            strange = np.flatnonzero(~np.isin(chunk.y, self.classes))
+            if len(strange):
+                label = as_written(np.asarray(chunk.y)[strange[0]].item())
+                known = ", ".join(map(as_written, self.classes.tolist()))
+                raise chunk.error(int(strange[0]), f"label {label} is none of the model's classes ({known})")
+            found.see(chunk.y, scores, self.classes[self.winners(scores)], chunk.weight)
+        return found
+
+    def fit(self, X: object, y: object = None, **more: object) -> None:
+        """A model is trained already, and refuses; to scikit-learn, nothing is a classifier that has no `fit`."""
+        raise DotaddError("a model is trained already: fit a LinearSVM or KernelSVM, or wrap it in a FrozenEstimator")
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, under the name that scikit-learn looks for."""
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return classifier_tags()
+
+    def winners(self, scores: np.ndarray) -> np.ndarray:
+        """Which class each score, or each row of scores, speaks for: its number in `classes`."""
+        return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+    def fitting(self, chunk: Chunk) -> Chunk:
+        """The chunk in the width that the model was made for.
+
+        Sparse rows may be narrower. A file tells its width only by the largest index it holds, so features that the
+        training data did not have are dropped from it, as in LIBLINEAR; arrays know their width, and it must fit.
+        """
+        batch, expected = chunk.batch, self.shape.n_features
+        if expected is None or (found := Shape.of(batch).n_features) is None or found == expected:
+            return chunk
+        sparse = isinstance(batch, SparseRows)
+        if sparse and found < expected:
+            return chunk
+        if isinstance(batch, SparseRows) and chunk.from_file:
+            return replace(chunk, batch=_without_features_from(batch, expected))
+        where = f"{chunk.path}: " if chunk.path else ""
+        if self.shape.size is not None and (size := Shape.of(batch).size) is not None:
+            (a, b), (c, d) = size, self.shape.size
+            raise ModelError(f"{where}images of {a} x {b} pixels, and the model was made for {c} x {d}")
+        raise ModelError(f"{where}X has {found} features, but Model is expecting {expected} features as input")
+
+    def _write(
+        self, path: str | os.PathLike[str], number: int, record: Record, tensors: Mapping[str, np.ndarray]
+    ) -> None:
+        """The file in format `number`, with a record and tensors beside what all models have; it appears whole or not
+        at all."""
+        from dotadd._version import __version__
+
+        header = {
+            "format": number,
+            "version": __version__,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            **record,
+            "shape": self.shape.to_dict(),
+            "classes": _classes_to_json(self.classes),
+            **({} if self.columns is None else {"columns": self.columns.to_dict()}),
+            **({"untrained": self.untrained} if self.untrained else {}),
+            "training": self.training,
+        }
+        with replacing(path) as temporary:
+            tensor_file.write(temporary, tensors, {"dotadd": json.dumps(header, allow_nan=False)})
+
+
+class Stored:
+    """A model file that has been found sound: its record, what all models have of it, and its tensors by name.
+
+    The file is read through once, for its checksum, which older ones do not have. Then tensors are mapped into memory:
+    what a prediction does not touch takes none.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        self.path = Path(path)
+        with open(path, "rb") as file:
+            try:
+                with safe_open(path, framework="np"):  # checks that the header and the length of the file agree
+                    pass
+            except SafetensorError as error:
+                why = " ".join(str(error).split())
+                raise ModelError(f"{path}: not a model file, or cut short or damaged ({why})") from error
+            if not tensor_file.is_sound(path):
+                raise ModelError(f"{path}: is damaged: it is not what was written (wrong checksum); copy it again")
+            size = int.from_bytes(file.read(8), "little")
+            self._layout = json.loads(file.read(size))
+        self._first = 8 + size
+        try:
+            self.record = json.loads(self._layout["__metadata__"]["dotadd"])
+            if not isinstance(self.record["format"], int):
+                raise TypeError("format is not a number")
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._foreign() from error
+        if self.record["format"] > FORMAT:
+            raise ModelError(
+                f"{path}: written by a newer dotadd ({self.record.get('version')}, format {self.record['format']}; "
+                f"this one reads up to format {FORMAT}): update dotadd"
+            )
+        try:
+            self.shape = Shape(**self.record["shape"])
+            self.training = dict(self.record["training"])
+            self.classes = _classes_from_json(self.record["classes"])
+            columns = self.record.get("columns")  # of a table that was trained on by a version that knew names
+            self.columns = None if columns is None else Layout.from_dict(columns)
+            self.untrained = list(self.record.get("untrained", ()))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
+
+    def tensor(self, name: str, types: Mapping[str, type] = TENSOR_TYPES) -> np.ndarray:
+        """The tensor of this name, which has to have one of these types."""
+        try:
+            entry = self._layout[name]
+            dtype, shape = types[entry["dtype"]], tuple(entry["shape"])
+        except KeyError as error:
+            raise self._foreign() from error
+        if 0 in shape:
+            return np.empty(shape, dtype)  # nothing cannot be mapped
+        return np.memmap(self.path, dtype, "r", self._first + entry["data_offsets"][0], shape).view(np.ndarray)
+
+    def tensors(self, prefix: str) -> dict[str, np.ndarray]:
+        """All tensors whose names begin like this, by the rest of their names."""
+        names = [name for name in self._layout if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self.tensor(name) for name in names}
+
+    def written(self) -> dict[str, str]:
+        """Version and date."""
+        return {key: str(self.record.get(key)) for key in ("version", "date")}
+
+    def map_of(self, phi: FeatureMap) -> FeatureMap:
+        """This map, which is resolved, with what it has learned."""
+        try:
+            return phi.with_state(self.tensors("phi."))
+        except (KeyError, ValueError) as error:
+            message = f"what {phi!r} has learned is damaged ({type(error).__name__}: {error})"
+            raise ModelError(f"{self.path}: {message}") from error
+
+    def _foreign(self) -> ModelError:
+        return ModelError(f"{self.path}: a safetensors file, but not a model of dotadd")
+
+
+def classifier_tags() -> Any:
+    """What scikit-learn asks of a classifier; only then is it imported."""
+    from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+    return Tags(
+        estimator_type="classifier",
+        target_tags=TargetTags(required=True),
+        classifier_tags=ClassifierTags(),
+        input_tags=InputTags(sparse=True, string=True, three_d_array=True),
+    )
+
+
+def state_tensors(phi: FeatureMap) -> dict[str, np.ndarray]:
+    """What a map has learned, as the file names it."""
+    return {f"phi.{name}": array for name, array in phi.state().items()}
+
+
+def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:
+    span = slice(int(batch.offsets[0]), int(batch.offsets[-1]))
+    known = batch.indices[span] < stop
+    before = np.zeros(len(known) + 1, np.int64)
+    np.cumsum(known, out=before[1:])
+    values = None if batch.values is None else batch.values[span][known]
+    offsets = before[batch.offsets - batch.offsets[0]]
+    return SparseRows(offsets, batch.indices[span][known], values, stop, distinct=batch.distinct)
+
+
+def jsonable(value: object) -> Any:
+    """The same as JSON can say it: NumPy numbers and enums by value, numbers that are not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return jsonable(value.value)
+    if isinstance(value, np.ndarray | np.generic):
+        return jsonable(value.tolist())
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _classes_to_json(classes: np.ndarray) -> Record:
+    values = classes.tolist()
+    if classes.dtype.kind not in "biufUO" or not all(isinstance(value, bool | int | float | str) for value in values):
+        raise ModelError("labels have to be numbers or strings to be kept in a model file")
+    return {"dtype": classes.dtype.name if classes.dtype.kind in "biuf" else classes.dtype.kind, "values": values}
+
+
+def _classes_from_json(record: Record) -> np.ndarray:
+    dtype = np.dtype(record["dtype"])
+    if dtype.kind not in "biufUO":
+        raise ValueError(f"labels of type {dtype}")
+    return np.array(record["values"], dtype)

@@ -1,0 +1,153 @@
+"""Model: phi, weights, intercept, classes and how they were trained; and `load`, which reads the file of any model.
+
+Of the file, `model/file.py` tells more; here it holds the tensors `w` and `intercept`, what phi has learned as tensors
+`phi.*`, and the expression of phi.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dotadd._jit import plain
+from dotadd.core import block as blocks
+from dotadd.data.batches import Batch
+from dotadd.errors import DotaddError, ModelError
+from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.model.file import WEIGHT_TYPES, Classifier, Record, Stored, state_tensors
+from dotadd.problem.examples import InMemory
+from dotadd.problem.usable import usable_rows
+from dotadd.sources.base import Chunk, Source
+from dotadd.sources.layout import Layout
+
+if TYPE_CHECKING:
+    from dotadd.model.kernel import KernelModel
+
+
+class Model(Classifier):
+    """A trained linear classifier.
+
+    `phi` is resolved for data of `shape`. `w` has one row for two classes (positive scores mean the second) and one
+    row for each class otherwise; `intercept` has a number for each row of w. `training` records how w was found.
+    """
+
+    def __init__(
+        self,
+        phi: FeatureMap,
+        shape: Shape,
+        w: np.ndarray,
+        intercept: np.ndarray,
+        classes: np.ndarray,
+        training: Record | None = None,
+        columns: Layout | None = None,
+        untrained: Sequence[int] = (),
+    ) -> None:
+        super().__init__(shape, classes, training, columns, untrained)
+        self.phi = phi
+        self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
+        rows = 1 if len(self.classes) == 2 else len(self.classes)
+        if len(self.classes) < 2 or self.w.shape != (rows, phi.dim) or self.intercept.shape != (rows,):
+            raise ModelError(
+                f"{len(self.classes)} classes and {phi!r} with {phi.dim} features do not fit weights of shape "
+                f"{self.w.shape} and an intercept of shape {self.intercept.shape}"
+            )
+
+    @property
+    def problems(self) -> int:
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def never_predicted(self) -> np.ndarray:
+        return np.array(self.untrained, np.int64)
+
+    def _usable(self, chunk: Chunk, source: Source) -> Chunk:
+        return usable_rows(self.fitting(chunk), self.phi, source)
+
+    def _scores(self, batch: Batch, threads: int) -> np.ndarray:
+        """Scores of a batch; each row of w is handed out as it lies, mapped from the file or in memory."""
+        examples = InMemory(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
+        out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
+        out[self.never_predicted()] = -np.inf
+        return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
+
+    def fitting(self, chunk: Chunk) -> Chunk:
+        chunk = replace(chunk, batch=chunk.batch.own())
+        require_kind(self.phi, chunk.batch)
+        return super().fitting(chunk)
+
+    def inspect(self, *, largest: int = 10) -> Record:
+        """What is inside, as plain data: features, sizes, the training record, the largest weights."""
+        return {
+            "features": repr(self.phi),
+            "shape": self.shape.to_dict(),
+            "classes": self.classes.tolist(),
+            "dim": self.phi.dim,
+            "dtype": str(self.w.dtype),
+            "intercept": self.intercept.tolist(),
+            "nonzeros": [int(np.count_nonzero(row)) for row in self.w],
+            "norm": [math.sqrt(blocks.squared_length(plain(row))) for row in self.w],
+            "training": self.training,
+            "written": self.written,
+            "largest": [_largest(row, largest) for row in self.w],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; it appears whole or not at all."""
+        state = state_tensors(self.phi)
+        tensors = {"w": self.w, "intercept": self.intercept} | state
+        self._write(path, 2 if state else 1, {"features": repr(self.phi)}, tensors)
+
+
+def load(
+    path: str | os.PathLike[str], *, features: Mapping[str, type[FeatureMap]] | None = None
+) -> Model | KernelModel:
+    """Read a model file. `features` names feature maps of your own that the model was trained with.
+
+    The file is read through once, for its checksum. Weights, indexes and support vectors are mapped into memory: what a
+    prediction does not touch takes none.
+    """
+    stored, own = Stored(path), dict(features or {})
+    if "kernel" in stored.record:
+        from dotadd.model.kernel import kernel_model  # linear models know no kernel machines
+
+        return kernel_model(stored, own)
+    return _linear_model(stored, own)
+
+
+def _linear_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> Model:
+    from dotadd.features.expression import parse
+
+    w, intercept = (stored.tensor(name, WEIGHT_TYPES) for name in ("w", "intercept"))
+    if "features" not in stored.record:
+        raise ModelError(f"{stored.path}: the model's header is damaged: it names no features")
+    try:
+        phi = parse(str(stored.record["features"]), own).resolve(stored.shape)
+    except DotaddError as error:
+        raise ModelError(
+            f"{stored.path}: the model's features cannot be made: {error} (a map of your own is named with "
+            "dotadd.load(path, features={'Name': Name}))"
+        ) from error
+    phi = stored.map_of(phi)
+    try:
+        model = Model(
+            phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns,
+            stored.untrained,
+        )  # fmt: skip
+    except ModelError as error:
+        raise ModelError(f"{stored.path}: {error}") from error
+    model.written = stored.written()
+    return model
+
+
+def _largest(row: np.ndarray, count: int) -> list[tuple[int, float]]:
+    count = min(count, len(row))
+    if not count:
+        return []
+    size = np.abs(row)
+    slots = np.argpartition(size, len(row) - count)[len(row) - count :]
+    slots = slots[np.lexsort((slots, -size[slots]))]
+    return [(int(slot), float(row[slot])) for slot in slots if row[slot]]

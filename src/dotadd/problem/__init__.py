@@ -1,0 +1,1 @@
+"""What a solver is given: phi over rows, signs and costs, one objective."""

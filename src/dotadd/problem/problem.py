@@ -1,0 +1,112 @@
+"""Problem: what a solver is given, and the one objective by which every answer is judged.
+
+    P(w, b) = 1/2 |w|^2 [+ 1/2 b^2 if the intercept is regularized] + sum_i C_i loss(y_i (<w, phi(z_i)> + b))
+
+Several binary problems may share the examples (one against the rest): they are columns over the same rows, and a
+solver expands each block once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from dotadd._util.ahead import ReadAhead
+from dotadd.core import block as blocks
+from dotadd.core.losses import Loss, total_loss
+from dotadd.problem.columns import Columns, PassingColumns
+from dotadd.problem.examples import InMemory, aligned_zeros
+from dotadd.problem.on_disk import OnDisk
+
+Examples = InMemory | OnDisk
+Over = TypeVar("Over", bound=Examples, covariant=True)
+
+
+class Intercept(Enum):
+    """What b is: absent, one more weight on a constant feature, or free of any penalty."""
+
+    NONE = "none"
+    REGULARIZED = "regularized"
+    FREE = "free"
+
+
+@dataclass(frozen=True)
+class Problem(Generic[Over]):
+    """Examples, the binary problems on them, loss and intercept. Of examples on disk, signs and costs come with the
+    `pieces`, unless they are held."""
+
+    examples: Over
+    columns: Columns
+    loss: Loss = Loss.HINGE
+    intercept: Intercept = Intercept.REGULARIZED
+
+    def __len__(self) -> int:
+        """How many binary problems there are."""
+        return len(self.columns)
+
+    def zeros(self) -> np.ndarray:
+        """A w of zeros."""
+        return aligned_zeros(self.examples.phi, self.examples.dtype)
+
+    def dual_variables(self) -> np.ndarray:
+        """Zeros for all rows, for one of the binary problems."""
+        return self.examples.column(np.float64, len(self))
+
+    def pieces(self, nbytes: int | None = None, *, after: int = 0) -> Generator[Piece, None, None]:
+        """The problem piece by piece, each in memory: what is in memory is one piece.
+
+        Pieces of what is on disk have about so many bytes; rows before `after` are left out.
+        """
+        with closing(self.examples.pieces(nbytes, after=after)) as pieces:
+            for examples, columns in pieces:
+                if columns is None:  # all rows are in memory
+                    columns = self.columns
+                elif not isinstance(self.columns, PassingColumns):
+                    columns = self.columns.take(slice(examples.first_row, examples.first_row + len(examples)))
+                yield Problem(examples, columns, self.loss, self.intercept)
+                del examples, columns  # or they would stay in memory while the next ones are read
+
+    def read(self, nbytes: int | None = None, *, after: int = 0) -> ReadAhead[Piece]:
+        """The same, the next piece being read while this one is worked on, if there is more than one thread."""
+        return ReadAhead(self.pieces(nbytes, after=after), ahead=self.examples.reads_ahead)
+
+    @property
+    def rows(self) -> slice:
+        """Which rows of the whole they are, where this is a piece."""
+        return slice(self.examples.first_row, self.examples.first_row + len(self.examples))
+
+    def hold(self) -> Problem[Over]:
+        """The same with the signs and costs of all rows in memory, for solvers that ask for DOT and ADD of all rows."""
+        rows = len(self.examples)
+        signs, cost = [np.empty(rows, np.int8) for _ in range(len(self))], np.empty(rows)
+        for piece in self.pieces():
+            cost[piece.rows] = piece.columns.cost(0)
+            for k, sign in enumerate(signs):
+                sign[piece.rows] = piece.columns.sign(k)
+        return replace(self, columns=Columns(signs, cost))
+
+    def outputs(self, ws: list[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
+        """<w, phi(z_i)> of these examples (all by default) for each of several w."""
+        return self.examples.dot(ws, rows)
+
+    def margins(self, output: np.ndarray, intercept: float, k: int) -> np.ndarray:
+        """y_i (output_i + b) of binary problem k, written over the outputs: there may be many millions."""
+        output += intercept
+        output *= self.columns.sign(k)
+        return output
+
+    def primal(self, w: np.ndarray, intercept: float, margins: np.ndarray, k: int) -> float:
+        """P(w, b) of binary problem k, given the margins of w and b."""
+        penalty = 0.5 * blocks.squared_length(w)
+        if self.intercept is Intercept.REGULARIZED:
+            penalty += 0.5 * intercept * intercept  # a power of a float raises where this is infinite
+        return penalty + total_loss(self.loss, margins, self.columns.cost(k))
+
+
+Piece = Problem[InMemory]
+"""Neighbouring rows of a problem in memory: some of them, or all."""

@@ -1,0 +1,1 @@
+"""Solvers that others are compared with."""

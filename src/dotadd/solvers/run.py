@@ -1,0 +1,65 @@
+"""Run: one binary problem on its way to an answer, as every linear solver keeps it, and the Result at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dotadd.solvers.clock import Clock
+from dotadd.solvers.proof import Certificate
+from dotadd.solvers.result import Progress, Reason, Result
+
+OnProgress = Callable[[Progress, int], None]
+
+
+class Run:
+    """Binary problem k: the best w and alpha so far, how far they have come, why it ended, and the proof once there is
+    one. `alpha` stays None where a solver has no dual variables, or they lie elsewhere."""
+
+    def __init__(self, k: int, w: np.ndarray, alpha: np.ndarray | None = None) -> None:
+        self.k, self.w, self.alpha = k, w, alpha
+        self.passes = 0
+        self.trace: list[Progress] = []
+        self.reason: Reason | None = None
+        self.certificate: Certificate | None = None
+        self._without_dual = False
+
+    def tell(self, progress: Progress, clock: Clock, on_progress: OnProgress | None) -> None:
+        """Note how far it is, and tell whoever wants to know. A number that is none ends it."""
+        self.trace.append(progress)
+        clock.tell(on_progress, progress, self.k)
+        if not np.isfinite(progress.primal):
+            self.reason = Reason.DIVERGED
+
+    def unproved(self, b: float, reason: Reason) -> None:
+        """There was no time for the proof."""
+        self.certificate, self.reason = Certificate.missing(b), reason
+
+    def primal_alone(self, primal: float, b: float) -> None:
+        """The objective is all that is known: there are no dual variables, or nobody asked for the proof."""
+        self.certificate, self._without_dual = Certificate.missing(b)._replace(primal=primal), True
+
+    def result(self, seconds: dict[str, float]) -> Result:
+        assert self.reason is not None
+        assert self.certificate is not None
+        primal, dual, gap, intercept, _ = self.certificate
+        return Result(
+            w=self.w,
+            intercept=intercept,
+            alpha=self.alpha,
+            primal=primal,
+            dual=None if self._without_dual else dual,
+            gap=None if self._without_dual else gap,
+            reason=self.reason,
+            passes=self._passes_told(self.reason),
+            seconds=seconds,
+            trace=self.trace,
+        )
+
+    def _passes_told(self, reason: Reason) -> int:
+        """One pass that was cut short counts if nothing else does but w has moved; none counts if the time, or the
+        patience of the user, was over before w had."""
+        if reason in (Reason.MAX_TIME, Reason.INTERRUPTED):
+            return max(1, self.passes) if self.w.any() else 0
+        return self.passes

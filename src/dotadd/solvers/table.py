@@ -1,0 +1,186 @@
+"""The table of linear solvers: what each is, what it needs of the data, and which one suits a problem.
+
+Estimators, `auto`, the command line, error messages and the pages read it here. A solver is a function (problem,
+settings, results of an earlier fit or None) that returns a Result for each binary problem; it is imported when it is
+first called.
+
+Coordinate descent is at its best where few steps are needed for each example: in wide spaces, and for small C. With
+many more rows than features the examples pull w to and fro, the more the larger C |phi|^2 is, and then a method that
+sees them all at once needs far fewer passes. The thresholds are where the two meet on a9a, ijcnn1, w8a, sector, MNIST,
+SMS spam, KDD 99 and random numbers, dense and sparse, for C from 0.01 to 100: `python -m benchmarks.choice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dotadd.core.block import inner_product
+from dotadd.core.losses import Loss
+from dotadd.errors import DotaddError
+from dotadd.problem.problem import Examples, Problem
+
+if TYPE_CHECKING:
+    from dotadd.solvers.result import Result
+    from dotadd.solvers.settings import Settings
+
+Solve = Callable[..., "list[Result]"]
+
+TALL = 10  # rows for each feature
+STIFF = {Loss.HINGE: 50.0, Loss.SQUARED_HINGE: 3.0, Loss.LOGISTIC: 10.0}  # C |phi|^2, on average
+
+
+class Needs(Enum):
+    """What a solver asks of the examples."""
+
+    ROWS = "rows in memory, which it visits one by one"
+    PASSES = "DOT and ADD of all rows, in memory or on disk"
+    PIECES = "rows on disk that pass by, some of which it keeps"
+    PARTS = "parts of the data, each of which trains on its own"
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A line of the table. `solve` is None for those that are asked through an engine (cluster/fitting.py)."""
+
+    name: str
+    what: str
+    """In words for people."""
+    needs: Needs
+    solve: Solve | None = None
+    losses: tuple[Loss, ...] = tuple(Loss)
+    warm: bool = False
+    """Whether it can start from an earlier result."""
+    checkpoints: bool = False
+    """Whether it can be resumed."""
+    baseline: bool = False
+    """Whether it is there to be compared with."""
+    ancestor: bool = False
+    """Whether another one here has come from it, so that nobody runs it without asking for it."""
+
+    def __call__(
+        self, problem: Problem[Examples], settings: Settings, start: list[Result] | None = None
+    ) -> list[Result]:
+        assert self.solve is not None
+        if problem.loss not in self.losses:
+            smooth = " or ".join(repr(loss.name.lower()) for loss in self.losses)
+            raise DotaddError(f"{self.name} needs a smooth loss: use loss={smooth}, or another solver")
+        if start is not None and not self.warm:
+            raise DotaddError(f"{self.name} begins anew each time, and takes no earlier fit: use solver='dcd'")
+        return self.solve(problem, settings, start) if self.warm else self.solve(problem, settings)
+
+
+def _dcd(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.dcd import dcd
+
+    if start is None:
+        return dcd(problem, settings)
+    alphas = [result.alpha for result in start if result.alpha is not None]
+    if len(alphas) != len(problem) or any(len(alpha) != len(problem.examples) for alpha in alphas):
+        raise DotaddError("start does not come from dcd on the same examples and classes")
+    return dcd(problem, settings, alphas=alphas)
+
+
+def _sgd(schedule: str, problem: Problem, settings: Settings) -> list[Result]:
+    from dotadd.solvers.baselines.sgd import sgd
+
+    return sgd(problem, settings, schedule=schedule)
+
+
+def _bundle(name: str, problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.bundle import METHODS, bundle
+    from dotadd.solvers.serving import serve
+
+    return serve(partial(bundle, method=METHODS[name]), problem, settings, start)
+
+
+def _newton(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.newton import newton
+    from dotadd.solvers.serving import serve
+
+    return serve(newton, problem, settings, start)
+
+
+def _lbfgs(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.lbfgs import lbfgs
+    from dotadd.solvers.serving import serve
+
+    return serve(lbfgs, problem, settings, start)
+
+
+def _stream(problem: Problem, settings: Settings) -> list[Result]:
+    from dotadd.solvers.stream import stream
+
+    return stream(problem, settings)
+
+
+def _block_minimization(problem: Problem, settings: Settings) -> list[Result]:
+    from dotadd.solvers.baselines.block_minimization import block_minimization
+
+    return block_minimization(problem, settings)
+
+
+def _selective_block_minimization(problem: Problem, settings: Settings) -> list[Result]:
+    from dotadd.solvers.baselines.selective_block_minimization import selective_block_minimization
+
+    return selective_block_minimization(problem, settings)
+
+
+_SMOOTH = (Loss.SQUARED_HINGE, Loss.LOGISTIC)
+_TABLE = (
+    Solver("dcd", "dual coordinate descent, one example after the other", Needs.ROWS, _dcd, warm=True),
+    Solver("sgd", "averaged stochastic gradient descent", Needs.ROWS, partial(_sgd, "calibrated"), baseline=True),
+    Solver(
+        "pegasos", "the same with the step sizes of Pegasos", Needs.ROWS, partial(_sgd, "pegasos"),
+        baseline=True, ancestor=True,
+    ),
+    Solver("newton", "Newton's method with conjugate gradients", Needs.PASSES, _newton, _SMOOTH, warm=True),
+    Solver("ocas", "optimized cutting planes", Needs.PASSES, partial(_bundle, "ocas"), warm=True),
+    Solver("lbfgs", "L-BFGS, also for the hinge", Needs.PASSES, _lbfgs, warm=True),
+    Solver(
+        "bmrm", "cutting planes without a line search", Needs.PASSES, partial(_bundle, "bmrm"),
+        warm=True, baseline=True, ancestor=True,
+    ),
+    Solver(
+        "svmperf", "cutting planes as SVM-perf adds them", Needs.PASSES, partial(_bundle, "svmperf"),
+        warm=True, baseline=True, ancestor=True,
+    ),
+    Solver("stream", "coordinate descent on what is kept of what passes by", Needs.PIECES, _stream, checkpoints=True),
+    Solver("block_minimization", "one block after the other", Needs.PIECES, _block_minimization, baseline=True),
+    Solver(
+        "selective_block_minimization", "the same, keeping what lies near the margin", Needs.PIECES,
+        _selective_block_minimization, baseline=True,
+    ),
+    Solver("cocoa", "the optimum of all parts, in rounds", Needs.PARTS, checkpoints=True),
+    Solver("average", "the mean of the parts' own optima, after one round", Needs.PARTS, baseline=True),
+)  # fmt: skip
+SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _TABLE}
+
+
+def that_need(*needs: Needs) -> dict[str, Solver]:
+    """The solvers that ask this of the examples."""
+    return {name: solver for name, solver in SOLVERS.items() if solver.needs in needs}
+
+
+def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | None = None) -> tuple[str, str]:
+    """The solver to use for examples in memory, and why, in words for people."""
+    if name != "auto":
+        return name, "asked for"
+    if start and start[0].solver:
+        return start[0].solver, "goes on from its own earlier result"
+    rows, dim = len(problem.examples), problem.examples.dim
+    if rows < TALL * dim:
+        return "dcd", f"fewer than {TALL} rows for each of {dim:,} features, where coordinate descent is fastest"
+    stiff = inner_product(problem.columns.cost(0), problem.examples.squared_norms()) / rows
+    how = f"rows are many times the {dim:,} features, and C |phi|^2 is {stiff:.3g} on average"
+    if stiff < STIFF[problem.loss]:
+        return "dcd", f"{how}: small enough for coordinate descent to be fastest"
+    return batch_solver(problem.loss), f"{how}: coordinate descent would creep"
+
+
+def batch_solver(loss: Loss) -> str:
+    """The fastest solver that sees all examples at once."""
+    return "ocas" if loss is Loss.HINGE else "newton"

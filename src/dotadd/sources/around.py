@@ -1,0 +1,174 @@
+"""Sources around other sources: columns found by the names that a model knows them by; rows of numbers as images;
+examples kept in memory once they were read; some of the rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from dotadd.data.batches import DenseRows, Images
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source, TooLargeError
+from dotadd.sources.layout import Layout, require_names
+
+
+def by_name(source: Source, like: Layout) -> Source:
+    """The same examples with the columns of `like`, in its order. Where a table lacks one of them, reading raises.
+
+    Tables in files are read so. Where all columns lie in memory, or `convert` has put them into one, they are put in
+    order here. What has no names, such as an array or a LIBSVM file, stays as it is.
+    """
+    return _Ordered(source.asked(like), like, on_bad_row=source.on_bad_row, skipped=source.skipped)
+
+
+@dataclass
+class _Ordered(Around):
+    """Another source with the features in the order of `like`, where both have names for them."""
+
+    like: Layout
+
+    def names(self) -> Layout | None:
+        found = self.source.names()
+        out_of_order = found is not None and self._by_names(found)
+        return dataclasses.replace(found, features=self.like.features) if found is not None and out_of_order else found
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        for chunk in self.source.chunks(nbytes):
+            found = self.source.names()
+            if found is not None and type(chunk.batch) is DenseRows and self._by_names(found):
+                require_names(self.like.features, found.features, chunk.path)
+                place = {name: k for k, name in enumerate(found.features)}
+                values = chunk.batch.values.take([place[name] for name in self.like.features], axis=1)
+                chunk = dataclasses.replace(chunk, batch=DenseRows(values))
+            yield chunk
+
+    def _by_names(self, found: Layout) -> bool:
+        """Whether there are names on both sides, and they do not agree already."""
+        both = (found, self.like)
+        return found.features != self.like.features and all(one.dense and one.header for one in both)
+
+
+@dataclass
+class Shaped(Around):
+    """Another source whose rows are images of this height and width."""
+
+    size: tuple[int, int]
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        for chunk in self.source.chunks(nbytes):
+            yield dataclasses.replace(chunk, batch=self._images(chunk))
+
+    def _images(self, chunk: Chunk) -> Images:
+        batch, (height, width) = chunk.batch, self.size
+        if isinstance(batch, Images):
+            raise DataError(f"holds images already, and size={height}x{width} is for rows of numbers", chunk.path)
+        if not isinstance(batch, DenseRows):
+            raise DataError(f"holds {batch.kind}, and size={height}x{width} is for rows of numbers", chunk.path)
+        if batch.n_features != height * width:
+            raise DataError(
+                f"has rows of {batch.n_features} numbers, and images of {height}x{width} have {height * width} pixels",
+                chunk.path,
+            )
+        return Images(batch.values.reshape(-1, height, width))
+
+
+def parse_size(size: Any) -> tuple[int, int]:
+    """Height and width, given as a pair or as text like "24x32"."""
+    found = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", size) if isinstance(size, str) else None
+    pair = found.groups() if found else () if isinstance(size, str) else size
+    try:
+        height, width = (int(side) for side in pair)
+        whole = all(isinstance(side, int | np.integer | str) for side in pair)
+    except (TypeError, ValueError):
+        whole = False
+    if not whole or min(height, width) < 1:
+        raise DotaddError(f"{size!r} is no size of images; write height and width, like 24x32")
+    return height, width
+
+
+@dataclass
+class Kept(Around):
+    """All examples of another source; it is read when they are first asked for.
+
+    Once it has turned out to be larger than it may be, it is read anew each time.
+    """
+
+    def __post_init__(self) -> None:
+        self.on_bad_row = self.source.on_bad_row
+        self._chunk: Chunk | None = None
+        self._too_large = False
+
+    def asked(self, like: Layout) -> Self:
+        return self  # what is kept is put in order where it lies
+
+    def load(self, limit: int | None = None) -> Chunk:
+        if self._too_large and limit is not None:
+            raise TooLargeError
+        if self._chunk is None:
+            try:
+                self._chunk = self.source.load(limit)
+            except TooLargeError:
+                self._too_large = True
+                raise
+        self._told()
+        return self._chunk
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        if not self._too_large:
+            yield self.load()
+            return
+        for chunk in self.source.chunks(nbytes):
+            self._told()
+            yield chunk
+        self._told()
+
+    def read_from(self, source: Source) -> None:
+        """Read the same examples, which are too large to be kept, from another source from now on."""
+        self.source, self._too_large = source, True
+
+    def _told(self) -> None:
+        """What the source tells of itself: names, and the rows that could not be read, in each pass again."""
+        self.columns, self.layout = self.source.columns, self.source.names()
+        self.skipped.clear()
+        self.skipped.merge(self.source.skipped)
+
+
+@dataclass
+class Few(Around):
+    """About so many rows of another source, from all over it, and two of each class, so that they can be trained on."""
+
+    rows: int
+
+    def __post_init__(self) -> None:
+        self.on_bad_row = self.source.on_bad_row
+
+    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+        rows = self._chosen(nbytes)
+        taken = 0
+        for chunk in self.source.chunks(nbytes):
+            first, stop = np.searchsorted(rows, (chunk.first_row, chunk.first_row + len(chunk)))
+            if first < stop:
+                mine = chunk.take(rows[first:stop] - chunk.first_row)
+                yield dataclasses.replace(mine, first_row=taken)
+                taken += len(mine)
+
+    def _chosen(self, nbytes: int) -> np.ndarray:
+        """The numbers of the rows, from one pass over all."""
+        count = 0
+        of_class: dict[object, list[int]] = {}
+        for chunk in self.source.chunks(nbytes):
+            if chunk.y is not None:
+                codes = np.unique(chunk.y, return_inverse=True)[1]
+                order = np.argsort(codes, kind="stable")
+                first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+                two = order[np.union1d(first, np.minimum(first + 1, len(order) - 1))]
+                for row in two.tolist():
+                    of_class.setdefault(chunk.y[row], []).append(count + row)
+            count += len(chunk)
+        spread = np.linspace(0, count - 1, min(self.rows, count), dtype=np.int64)
+        return np.union1d(spread, [row for rows in of_class.values() for row in rows[:2]]).astype(np.int64)

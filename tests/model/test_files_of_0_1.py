@@ -1,0 +1,31 @@
+"""Model files that version 0.1 wrote, one of each kind, load and give the scores that they gave then.
+
+`files_0_1/said.json` has the rows that each was trained on, and the scores of 0.1 for them.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dotadd
+
+FILES = Path(__file__).parent / "files_0_1"
+SAID = json.loads((FILES / "said.json").read_text())
+
+
+def test_no_file_is_left_out():
+    assert {path.stem for path in FILES.glob("*.dotadd")} == set(SAID)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_file_of_0_1_loads_and_predicts_as_then(name):
+    said = SAID[name]
+    rows = said["rows"]
+    if not isinstance(rows[0], str):
+        rows = np.array(rows, np.uint8 if name == "lbp" else np.float64)
+    model = dotadd.load(FILES / f"{name}.dotadd")
+    np.testing.assert_allclose(model.decision_function(rows), said["scores"], rtol=1e-4, atol=2e-6)
+    if said["features"] is not None:
+        assert repr(model.phi) == said["features"]

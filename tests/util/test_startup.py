@@ -1,0 +1,56 @@
+"""What a new process pays for: nothing heavy at import, one line while compiling, a fallback without a cache folder."""
+
+import os
+import subprocess
+import sys
+
+FIT = "import dotadd, numpy as np; dotadd.LinearSVM(max_passes=1, tol=9.0).fit(np.eye(4), [0, 1, 0, 1])"
+LOSS = (
+    "from dotadd.core.losses import Loss, total_loss; import numpy as np; "
+    "print(total_loss(Loss.HINGE, np.zeros(2), np.ones(2)))"
+)
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+
+
+def loaded(code):
+    """Which of the heavy packages this code brings in."""
+    heavy = {"numba", "scipy", "pyarrow", "sklearn", "pandas", "polars", "rich", "cyclopts"}
+    out = run(f"{code}; import sys; print(*sys.modules)").stdout.split()
+    return heavy & set(out)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    assert loaded("import dotadd") == set()
+
+
+def test_fitting_an_array_imports_neither_scikit_learn_nor_arrow():
+    assert loaded(FIT) <= {"numba", "scipy"}
+
+
+def test_every_public_name_can_be_reached():
+    run("import dotadd; [getattr(dotadd, name) for name in dotadd.__all__]")
+
+
+def test_compiling_says_one_line_and_the_next_process_is_silent(tmp_path):
+    first, second = (run(LOSS, DOTADD_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
+    assert first.startswith("dotadd: compiling for this machine")
+    assert first.count("\n") == 1
+    assert second == ""
+
+
+def test_without_a_cache_folder_it_still_works_and_says_what_to_do(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    out = run(LOSS, DOTADD_CACHE_DIR=str(blocked))
+    assert out.stdout.strip() == "2.0"
+    assert "set DOTADD_CACHE_DIR" in out.stderr
+
+
+def test_everything_works_without_the_jit():
+    out = run(FIT + ".predict(np.eye(4)).tolist()", NUMBA_DISABLE_JIT="1")
+    assert out.stderr == ""
