@@ -178,7 +178,12 @@ CHANGES = {
     "random_state": 1,
     "dtype": "float32",
 }
-ELSEWHERE = {"solver": "MODES has them all", "n_jobs": "speed alone", "memory": "chooses between memory and stream"}
+ELSEWHERE = {
+    "solver": "MODES has them all",
+    "n_jobs": "speed alone",
+    "memory": "chooses between memory and stream",
+    "keep": "speed alone, and test_kept_rows.py",
+}
 DETERMINISTIC = {*BATCH, "average"}
 
 

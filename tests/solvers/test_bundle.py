@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from problems import INTERCEPTS, LOSSES, noisy, problem
 
+from dotadd.core.budget import Budget
 from dotadd.core.losses import Loss, dual_at, total_dual_term
 from dotadd.errors import DotaddError
 from dotadd.solvers import planes as module
@@ -108,7 +109,7 @@ def test_few_planes_are_enough_for_the_optimum(method, intercept, monkeypatch):
     p = problem(X, y, cost=0.1, intercept=intercept)
     best, _, _ = naive.solve(X, y, p.columns.cost(0), "hinge", intercept)
     size = 8 * X.shape[1] + len(y) // 8
-    result = solve(p, Settings(tol=1e-3, max_passes=5000, plane_bytes=8 * size), method)[0]
+    result = solve(p, Settings(tol=1e-3, max_passes=5000, budget=Budget(8 * size)), method)[0]
     assert result.reason is Reason.CONVERGED
     assert best * (1 - 1e-9) <= result.primal <= best * (1 + 1e-3)
 
@@ -116,7 +117,7 @@ def test_few_planes_are_enough_for_the_optimum(method, intercept, monkeypatch):
 def test_where_few_planes_fit_into_memory_they_lie_in_a_file():
     X, y = noisy()
     roomy, tight = (
-        solve(problem(X, y), Settings(tol=1e-5, max_passes=5000, plane_bytes=nbytes))[0] for nbytes in (ROOM, 1)
+        solve(problem(X, y), Settings(tol=1e-5, max_passes=5000, budget=Budget(nbytes)))[0] for nbytes in (ROOM, 1)
     )
     assert tight.passes == roomy.passes
     assert tight.primal == pytest.approx(roomy.primal, rel=1e-12)
@@ -130,7 +131,7 @@ def test_a_disk_without_room_is_one_clear_line(monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100))
     X, y = noisy()
     with pytest.raises(DotaddError, match=r"no room for 3 cutting planes.*TMPDIR"):
-        solve(problem(X, y), Settings(plane_bytes=1))
+        solve(problem(X, y), Settings(budget=Budget(1)))
 
 
 def test_shares_are_kept_exactly_where_they_are_few_and_to_float32_otherwise():

@@ -6,6 +6,7 @@ import pytest
 from problems import INTERCEPTS, LOSSES, noisy, problem, sparse
 from scipy.optimize import lsq_linear
 
+from dotadd.core.budget import Budget
 from dotadd.core.losses import Loss
 from dotadd.features import Linear, Shape
 from dotadd.problem.columns import Columns
@@ -213,7 +214,7 @@ def test_says_so_where_there_is_no_room_for_the_kinks():
     X, y = noisy(n=60, seed=7)
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
     best = naive.solve(X, y, np.ones(len(y)), "hinge", "regularized")[0]
-    result = lbfgs(problem(X, y), Settings(tol=1e-9, plane_bytes=1), None)[0]
+    result = lbfgs(problem(X, y), Settings(tol=1e-9, budget=Budget(1)), None)[0]
     assert result.reason in (Reason.STALLED, Reason.MAX_PASSES)
     assert result.dual <= best * (1 + 1e-9)
     assert best * (1 - 1e-9) <= result.primal <= 1.1 * best

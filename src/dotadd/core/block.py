@@ -24,7 +24,8 @@ class Block:
     """Sparse rows that a feature map fills and a solver reads.
 
     `base` and `scale` are what a map adds to each index and multiplies each value with: a stack of maps moves them
-    between its parts, so that no part knows of the others.
+    between its parts, so that no part knows of the others. A block is `cold` if its rows lie in memory and not yet in
+    the cache.
     """
 
     def __init__(
@@ -37,9 +38,10 @@ class Block:
         distinct: bool = False,
         base: int = 0,
         scale: float = 1.0,
+        cold: bool = False,
     ) -> None:
         self.start, self.end, self.indices, self.values = start, end, indices, values
-        self.distinct, self.base, self.scale = distinct, base, scale
+        self.distinct, self.base, self.scale, self.cold = distinct, base, scale, cold
 
     @classmethod
     def scratch(cls, bounds: np.ndarray, dim: int, *, distinct: bool = False, dtype: type = np.float32) -> Block:
@@ -127,7 +129,7 @@ def view(offsets: np.ndarray, indices: np.ndarray | None, values: np.ndarray | N
         indices = plain(indices)
         indices = indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)
     values = None if values is None else plain(values)
-    return Block(offsets[:-1], offsets[1:], indices, values, distinct=distinct)
+    return Block(offsets[:-1], offsets[1:], indices, values, distinct=distinct, cold=True)
 
 
 @inner

@@ -14,6 +14,7 @@ import numpy as np
 from dotadd._util.interrupts import interruptible
 from dotadd._util.memory import available, parse_bytes, words
 from dotadd._util.threads import thread_count
+from dotadd.core.budget import Budget
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
 from dotadd.estimators.protocol import Estimator, column, whole
@@ -22,7 +23,7 @@ from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
 from dotadd.problem.examples import InMemory
 from dotadd.problem.lengths import READ, Lengths, length_advice
-from dotadd.problem.on_disk import LEAST, least_memory, piece_bytes
+from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.problem.survey import Survey, require_room, resolved_map
 from dotadd.problem.targets import Tally, Targets
@@ -73,8 +74,12 @@ class LinearSVM(Estimator):
     tol : float
         The relative duality gap to reach.
     memory : str, int or None
-        What examples may take of memory, such as "2GB"; by default half of what is free. Files that take more are not
-        loaded but read again and again while training goes on ("stream").
+        What examples may take of memory, such as "2GB", with what is kept of their features and what solvers collect;
+        by default half of what is free. Files that take more are not loaded but read again and again while training
+        goes on ("stream").
+    keep : bool
+        Whether features that take longer to make than to read, such as words, are kept as far as `memory` has room;
+        otherwise each pass makes them anew. `result_` tells how many rows were kept.
     max_passes, max_time : int, float or None
         Stop after so many passes over the data, or seconds; the model so far is kept, and a warning quotes its gap.
     random_state : int, RandomState, Generator or None
@@ -109,6 +114,7 @@ class LinearSVM(Estimator):
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-3,
         memory: str | int | None = None,
+        keep: bool = True,
         max_passes: int = 1000,
         max_time: float | None = None,
         random_state: Any = None,
@@ -123,6 +129,7 @@ class LinearSVM(Estimator):
         self.class_weight = class_weight
         self.tol = tol
         self.memory = memory
+        self.keep = keep
         self.max_passes = max_passes
         self.max_time = max_time
         self.random_state = random_state
@@ -195,7 +202,7 @@ class LinearSVM(Estimator):
                 data = source.load(budget)
         if data is not None:
             none_kept(where, "training on data that fits in memory")
-            self._fit_memory(source, data, budget, earlier, on_progress, announce)
+            self._fit_memory(source, data, Budget(budget), earlier, on_progress, announce)
         else:
             if (asked is not None and asked.needs is Needs.ROWS) or earlier is not None:
                 what = "start= goes" if asked is None or streams else f"solver={self.solver!r} works"
@@ -216,7 +223,7 @@ class LinearSVM(Estimator):
         self,
         source: Source,
         data: Chunk,
-        budget: int,
+        budget: Budget,
         earlier: list[Result] | None,
         on_progress: OnProgress | None,
         announce: Callable[[str], None] | None,
@@ -233,13 +240,19 @@ class LinearSVM(Estimator):
         targets = self._targets(data)
         columns, batch = targets.columns(data), data.batch
         del data  # labels of many millions of rows, as signs by now
-        examples = InMemory(phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs))
+        budget.take(batch.nbytes)
+        examples = InMemory(
+            phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs),
+            budget=budget if self.keep else None,
+        )  # fmt: skip
         problem = Problem(examples, columns, Loss.named(self.loss), Intercept(self.intercept))
         settings = self._settings(on_progress, len(problem), budget)
         lengths = Lengths(announce)
         examples.on_norms = lengths.note
         solver, why = choose_solver(self.solver, problem, earlier)
         results = SOLVERS[solver](problem, settings, earlier)
+        kept_rows, kept_bytes = examples.kept
+        results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
         spread = lengths.measure(phi, batch)
         self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread)
 
@@ -280,8 +293,10 @@ class LinearSVM(Estimator):
             loss, intercept = Loss.named(self.loss), Intercept(self.intercept)
             dtype, threads = np.dtype(self.dtype).type, thread_count(self.n_jobs)
             memory = max(budget, least)
+            shared = Budget(memory)
+            shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
             problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
-            settings = self._settings(on_progress, len(problem), budget)
+            settings = self._settings(on_progress, len(problem), shared)
             spread = Lengths(announce).measure(survey.phi, next(survey.pieces(targets, READ))[0])
             if checkpoint is not None:
                 checkpoint.problem = {
@@ -322,7 +337,7 @@ class LinearSVM(Estimator):
                 parts, self._resolved, C=self.C, class_weight=self.class_weight, loss=Loss.named(self.loss),
                 intercept=Intercept(self.intercept), dtype=np.dtype(self.dtype).type, seed=self._seed(),
             )  # fmt: skip
-            settings = self._settings(on_progress, task.problems, memory or available() // 2)
+            settings = self._settings(on_progress, task.problems, Budget(memory or available() // 2))
             results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=resume))
             fitting.note_skipped(parts, data)
         self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
@@ -345,13 +360,13 @@ class LinearSVM(Estimator):
         had = None if resumed is None else resumed.memory_on_disk()
         return available() // 2 if had is None else had
 
-    def _settings(self, on_progress: OnProgress | None, problems: int, budget: int) -> Settings:
+    def _settings(self, on_progress: OnProgress | None, problems: int, budget: Budget) -> Settings:
         def tell(progress: Progress, k: int) -> None:
             assert on_progress is not None
             on_progress(progress, k, problems)
 
         seed, told = self._seed(), tell if on_progress else None
-        return Settings(self.tol, self.max_passes, self.max_time, seed, told, plane_bytes=budget)
+        return Settings(self.tol, self.max_passes, self.max_time, seed, told, budget)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -450,5 +465,6 @@ class LinearSVM(Estimator):
         require(self.intercept in intercepts, "intercept", "one of " + ", ".join(intercepts))
         require(whole(self.max_passes), "max_passes", "a positive whole number")
         require(self.dtype in ("float32", "float64"), "dtype", '"float32" or "float64"')
+        require(isinstance(self.keep, bool | np.bool_), "keep", "True or False")
         if self.memory is not None:
             parse_bytes(self.memory)

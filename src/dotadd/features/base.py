@@ -129,6 +129,10 @@ class FeatureMap(Part, Transformer):
     distinct: bool = False
     """Whether no index occurs twice in a row, whatever the data; lengths are then plain sums of squares."""
 
+    keeps: bool = True
+    """Whether rows, once made, are better kept than made again, as far as there is room. Not where they are made about
+    as fast as they could be read."""
+
     is_sum: bool = False
     """Whether its expression is written with + or *, and so stands in brackets before a method."""
 

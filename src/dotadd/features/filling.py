@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dotadd.core.block import Block, every_row, row_type
+from dotadd.core.block import Block, every_row, row_numbers, row_type
+from dotadd.core.budget import Budget
+from dotadd.core.kept import KeptRows, copy_rows
 from dotadd.data.batches import Batch
 
 if TYPE_CHECKING:
@@ -31,35 +33,58 @@ class Picked(NamedTuple):
 
 
 class Filling:
-    """Blocks of phi over one batch: views where the rows lie in memory as they should be, scratch otherwise."""
+    """Blocks of phi over one batch: views where the rows lie in memory as they should be, scratch otherwise.
 
-    def __init__(self, phi: FeatureMap, batch: Batch, dtype: type = np.float32) -> None:
+    With a budget, rows are kept as far as that has room, if phi takes longer to make them than they take to be read.
+    """
+
+    def __init__(self, phi: FeatureMap, batch: Batch, dtype: type = np.float32, budget: Budget | None = None) -> None:
         self.phi, self.batch, self.dtype = phi, batch, dtype
-        self.view = phi.view(batch)
-        if self.view is not None:
-            self._mean = max(1.0, float(self.view.end[-1] - self.view.start[0]) / len(batch)) if len(batch) else 1.0
+        self._given = phi.view(batch)
+        self.kept: KeptRows | None = None
+        if self._given is not None:
+            self._mean = _mean_length(self._given)
             return
         self._bound = phi.bound(batch)
         self._itemsize = np.dtype(dtype).itemsize + (4 if phi.dim <= 2**32 else 8)
+        if budget is not None and phi.keeps and len(batch):
+            most = int(np.broadcast_to(self._bound, len(batch)).sum(dtype=np.int64))
+            self.kept = KeptRows(len(batch), most, phi.dim, dtype, budget)
 
-    def blocks(self, rows: np.ndarray, *, ahead: bool = False) -> Iterator[Picked]:
+    @property
+    def view(self) -> Block | None:
+        """A block of all rows, where they lie in memory, or have come to lie there by being kept."""
+        return self.kept.block if self.kept is not None and self.kept.complete else self._given
+
+    @property
+    def stays(self) -> bool:
+        """Whether there is such a block, or will be once all rows were made."""
+        return self._given is not None or (self.kept is not None and self.kept.whole)
+
+    def blocks(self, rows: np.ndarray, *, ahead: bool = False, focus: bool = False) -> Iterator[Picked]:
         """The rows in this order, a block at a time. A block is valid until the next one is asked for.
 
-        With `ahead`, a thread of its own fills the next block while this one is in use.
+        With `ahead`, a thread of its own fills the next block while this one is in use. With `focus`, these rows are
+        wanted again soon: where there is no room to keep them, others leave that are not among them.
         """
         rows = rows.astype(row_type(len(self.batch)), copy=False)
-        if self.view is not None:
-            step = max(1, int(CALL_NONZEROS / self._mean))
+        if focus and self.kept is not None:
+            self.kept.make_room(rows)
+        view = self.view
+        if view is None and self.kept is not None and self.kept.here[rows].all():
+            view = self.kept.block
+        if view is not None:
+            step = max(1, int(CALL_NONZEROS / (self._mean if self.kept is None else self.kept.mean)))
             for first in range(0, len(rows), step):
                 some = rows[first : first + step]
-                yield Picked(self.view, some, some)
+                yield Picked(view, some, some)
         elif ahead and self._largest(rows) * self._itemsize <= HUGE_BYTES:
             yield from self._ahead(self._cut(rows, AHEAD_BYTES))
         else:
-            block: Block | None = None
+            spare: Block | None = None
             for some in self._cut(rows, SCRATCH_BYTES):
-                block = self._filled(some, block)
-                yield Picked(block, every_row(len(some)), some)
+                picked, spare = self._made(some, spare)
+                yield picked
 
     def _largest(self, rows: np.ndarray) -> int:
         """Non-zeros that the longest of these rows may have."""
@@ -69,14 +94,14 @@ class Filling:
     def _ahead(self, pieces: Iterator[np.ndarray]) -> Iterator[Picked]:
         with ThreadPoolExecutor(1) as pool:
             spare: Block | None = None
-            pending: tuple[Future[Block], np.ndarray] | None = None
+            pending: Future[_Filled] | None = None
             for some in chain(pieces, (None,)):
-                filling = None if some is None else (pool.submit(self._filled, some, spare), some)
+                making = None if some is None else pool.submit(self._made, some, spare)
                 if pending is not None:
-                    block, theirs = pending[0].result(), pending[1]
-                    yield Picked(block, every_row(len(theirs)), theirs)
-                    spare = block
-                pending = filling
+                    picked, spare_of_it = pending.result()
+                    yield picked
+                    spare = spare_of_it  # not before: it may be the one that was handed out
+                pending = making
 
     def _cut(self, rows: np.ndarray, nbytes: int) -> Iterator[np.ndarray]:
         """The rows in pieces whose non-zeros fit into so many bytes."""
@@ -90,6 +115,33 @@ class Filling:
             stop = max(first + 1, int(np.searchsorted(room, used + nbytes // self._itemsize, side="right")))
             yield rows[first:stop]
             first, used = stop, int(room[stop - 1])
+
+    def _made(self, rows: np.ndarray, spare: Block | None) -> _Filled:
+        """These rows in blocks: those that are kept where they are, the others in a block that is filled now."""
+        kept = self.kept
+        missing = rows if kept is None else rows[~kept.here[rows]]
+        if not len(missing):
+            assert kept is not None
+            return _Filled(Picked(kept.block, rows, rows), spare)
+        block = self._filled(missing, spare)
+        fit = 0 if kept is None else kept.put(missing, block)
+        if kept is not None and fit == len(missing):
+            return _Filled(Picked(kept.block, rows, rows), block)
+        if kept is not None and len(missing) - fit < len(rows):
+            return _Filled(Picked(self._mixed(kept, rows, block, fit), every_row(len(rows)), rows), block)
+        return _Filled(Picked(block, every_row(len(rows)), rows), block)
+
+    def _mixed(self, kept: KeptRows, rows: np.ndarray, made: Block, first: int) -> Block:
+        """A block of these rows, of which some are kept, and the others were just made: from this row of `made` on."""
+        here = kept.here[rows]
+        missing = row_numbers(~here)
+        others = every_row(first + len(missing))[first:]
+        lengths = kept.block.end[rows] - kept.block.start[rows]
+        lengths[missing] = (made.end - made.start)[others]
+        block = self._scratch(lengths)
+        copy_rows(kept.block, rows[here], block, row_numbers(here))
+        copy_rows(made, others, block, missing)
+        return block
 
     def _filled(self, rows: np.ndarray, block: Block | None) -> Block:
         """These rows in a block; where rows have all the same bound, in the memory of an earlier one."""
@@ -106,6 +158,17 @@ class Filling:
 
     def _scratch(self, bounds: np.ndarray) -> Block:
         return Block.scratch(bounds, self.phi.dim, distinct=self.phi.distinct, dtype=self.dtype)
+
+
+class _Filled(NamedTuple):
+    """Some rows, and a block whose memory may be used again once they are done with."""
+
+    picked: Picked
+    spare: Block | None
+
+
+def _mean_length(view: Block) -> float:
+    return max(1.0, float(view.end[-1] - view.start[0]) / len(view)) if len(view) else 1.0
 
 
 class PlacedRows(NamedTuple):
@@ -151,7 +214,7 @@ class Keeping:
         return PlacedRows.joined(parts)
 
 
-class KeptRows(NamedTuple):
+class ExpandedRows(NamedTuple):
     """How many non-zeros each row of a batch has, and the rows, if there is room for them."""
 
     batch: Batch

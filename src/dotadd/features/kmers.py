@@ -60,6 +60,7 @@ class KmerMap(FeatureMap):
     """A map whose features are k-mers. Subclasses say how they are weighted and laid out."""
 
     takes = (Strings,)
+    keeps = False  # 1 to 2 ns a non-zero, as long as reading one takes
     alphabet: Alphabet
     span: Span | None
 

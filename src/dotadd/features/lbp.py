@@ -43,6 +43,7 @@ class LBP(FeatureMap):
     """
 
     takes = (Images,)
+    keeps = False
     distinct = True
     bulk = True
 

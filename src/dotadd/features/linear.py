@@ -28,6 +28,7 @@ class Linear(FeatureMap):
     """
 
     takes = (SparseRows, DenseRows, Images)
+    keeps = False
 
     def __init__(self, *, n_features: int | None = None) -> None:
         self.n_features = None if n_features is None else checked_int("n_features", n_features, 0, 2**62)

@@ -24,7 +24,7 @@ class OnDemand(Term):
 
     def __init__(self, phi: FeatureMap) -> None:
         super().__init__(phi)
-        self.takes = (VirtualBatch, *phi.takes)
+        self.takes, self.keeps = (VirtualBatch, *phi.takes), False
         self.views = isinstance(phi, Linear)  # rows of numbers, once made, are phi of themselves
         self._bound: tuple[Originals, np.ndarray] | None = None  # of the originals that this is prepared for
 

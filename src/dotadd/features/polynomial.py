@@ -39,6 +39,7 @@ class Polynomial(FeatureMap):
     """
 
     takes = (SparseRows, DenseRows)
+    keeps = False
     distinct = True
 
     def __init__(self, degree: int, *, coef0: float = 0.0, n_features: int | None = None) -> None:

@@ -27,7 +27,7 @@ from dotadd.data.batches import Batch, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, checked_bits, checked_factor
-from dotadd.features.filling import Keeping, KeptRows, PlacedRows
+from dotadd.features.filling import ExpandedRows, Keeping, PlacedRows
 from dotadd.features.forms.base import HashedIds, slot_of
 from dotadd.features.origins import Origins
 from dotadd.features.outputs import chains, counted
@@ -85,7 +85,7 @@ class Rational(FeatureMap):
         self._counters = _counters(transducer) if isinstance(transducer, Builder) else None
         self._symbols: np.ndarray | None = None  # what a mismatch writes
         self._ready: Transducer | None = None
-        self._kept: KeptRows | None = None  # of the one batch that this is prepared for
+        self._kept: ExpandedRows | None = None  # of the one batch that this is prepared for
         if isinstance(transducer, Automaton):
             self._make_ready(Transducer.of(transducer))
 
@@ -224,7 +224,7 @@ class Rational(FeatureMap):
         twin._kept = self._expanded(batch, KEPT * memory.available(), threads)
         return twin
 
-    def _kept_of(self, batch: Batch) -> KeptRows | None:
+    def _kept_of(self, batch: Batch) -> ExpandedRows | None:
         return self._kept if self._kept is not None and self._kept.batch is batch else None
 
     def _rolls(self, batch: Batch) -> bool:
@@ -243,7 +243,7 @@ class Rational(FeatureMap):
         assert isinstance(some, Lattices)
         return counted(some, self._counters, posteriors=self.posteriors)
 
-    def _expanded(self, batch: Batch, room: float, threads: int = 1) -> KeptRows:
+    def _expanded(self, batch: Batch, room: float, threads: int = 1) -> ExpandedRows:
         """The features of a batch, if they take no more than so many bytes, and how many each row has."""
         keeping = Keeping(-(-len(batch) // ROWS), room)
         lengths = np.zeros(len(batch), np.int64)
@@ -255,7 +255,7 @@ class Rational(FeatureMap):
             keeping.put(number, placed)
 
         for_each(range(-(-len(batch) // ROWS)), expand, threads)
-        return KeptRows(batch, lengths, keeping.rows())
+        return ExpandedRows(batch, lengths, keeping.rows())
 
     def _placed(self, batch: Batch, rows: np.ndarray) -> PlacedRows:
         """These rows, ids hashed to slots; values have the precision that blocks have by default."""

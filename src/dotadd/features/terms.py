@@ -55,7 +55,8 @@ class Term(FeatureMap):
         Normalize before indexing (or by `indexed(...).normalized()`, which is the same), so that the length of an
         example counts features that were never seen; where a stack of indexed maps is normalized, it does not.
     index: what was learned.
-    inverse: 1 / length of each row of the one batch that this is prepared for; 0 for a row of zeros.
+    inverse: 1 / length of each row of the one batch that this is prepared for; 0 for a row of zeros, NaN for rows
+        that were not made yet.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Term(FeatureMap):
         self.form = None if form is None else checked_form(form)
         self.index, self.inverse = index, inverse
         self.moved = bits is not None or form is not None
-        self.takes, self.bulk = phi.takes, phi.bulk and not self.moved
+        self.takes, self.bulk, self.keeps = phi.takes, phi.bulk and not self.moved, phi.keeps
         self.distinct, self.is_sum = phi.distinct and bits is None, self.scale != 1.0
 
     def changed(self, **changes: Any) -> FeatureMap:
@@ -206,12 +207,14 @@ class Term(FeatureMap):
             return
         first = block.end[: len(rows)].copy()  # what a stack wrote before is not ours
         self.phi.fill(batch, rows, block)
-        if self.inverse is not None:
-            factors = self.inverse[rows].astype(np.float64)
-        else:
-            lengths, at = np.empty(len(rows), np.float64), np.arange(len(rows))
-            squared_norms(first, block.end, block.indices, block.values, at, self.phi.distinct, lengths)
-            factors = abs(block.scale) * _inverse(np.sqrt(lengths))
+        factors = np.full(len(rows), np.nan) if self.inverse is None else self.inverse[rows].astype(np.float64)
+        new = np.flatnonzero(np.isnan(factors))
+        if len(new):
+            lengths = np.empty(len(new))
+            squared_norms(first, block.end, block.indices, block.values, new, self.phi.distinct, lengths)
+            factors[new] = abs(block.scale) * _inverse(np.sqrt(lengths))
+            if self.inverse is not None and block.scale != 0.0:
+                self.inverse[rows[new]] = factors[new]
         _shrink(first, block.end, factors, block.values)
 
     def _fill_hashed(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
@@ -240,10 +243,13 @@ class Term(FeatureMap):
         _place(first, block.end, slots, block.base, block.indices, block.values)
 
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
-        """Lengths are computed once: for a spectrum they cost more than all the rest. Often all are the same."""
+        """Lengths are computed once: for a spectrum they cost more than all the rest. Often all are the same. Where
+        rows are kept, that is when they are first made."""
         phi = self.phi.prepared(batch, threads)
         if not self.unit:
             return self.changed(phi=phi)
+        if phi.keeps and not phi.bulk:
+            return self.changed(phi=phi, inverse=np.full(len(batch), np.nan))
         inverse = _inverse(np.sqrt(squared_norms_of(phi, batch, threads)))
         if len(inverse) and inverse[0] > 0.0 and (inverse == inverse[0]).all():
             scale = float(inverse[0]) * self.scale
@@ -256,9 +262,17 @@ class Term(FeatureMap):
         """What these rows of the map inside are multiplied with."""
         if not self.unit:
             return self.scale
-        if self.inverse is not None:
-            return np.multiply(self.inverse[rows], self.scale, dtype=np.float64)
-        return self.scale * _inverse(np.sqrt(self.phi.squared_norms(batch, rows)))
+        return np.multiply(self._inverse_of(batch, rows), self.scale, dtype=np.float64)
+
+    def _inverse_of(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """1 / length of these rows."""
+        inverse = np.full(len(rows), np.nan) if self.inverse is None else self.inverse[rows]
+        new = np.isnan(inverse)
+        if new.any():
+            inverse[new] = _inverse(np.sqrt(self.phi.squared_norms(batch, rows[new])))
+            if self.inverse is not None:
+                self.inverse[rows[new]] = inverse[new]
+        return inverse
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         if self.moved:
@@ -281,8 +295,8 @@ class Term(FeatureMap):
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         if self.moved:
             return super().squared_norms(batch, rows)
-        lengths = self.phi.squared_norms(batch, rows) if self.inverse is None else self.inverse[rows]
-        return self.scale**2 * (lengths > 0.0 if self.unit else lengths)
+        lengths = self._inverse_of(batch, rows) > 0.0 if self.unit else self.phi.squared_norms(batch, rows)
+        return self.scale**2 * lengths
 
     def tiles(self, slots: int) -> list[tuple[int, Part]]:
         if self.moved or (self.unit and self.inverse is None):  # lengths of all rows again for each tile

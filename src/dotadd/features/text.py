@@ -58,6 +58,8 @@ class NGrams(KmerMap):
     `.normalized()`: counts of long ones would outweigh the others.
     """
 
+    keeps = True  # in texts the same runs come again and again, and are one non-zero once they are kept
+
     def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:
         self.shortest, self.longest = _lengths(n)
         self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)

@@ -18,6 +18,7 @@ from dotadd._jit import kernel
 from dotadd._util.threads import PIECE, for_each, row_pieces
 from dotadd.core import block as blocks
 from dotadd.core.block import Block
+from dotadd.core.budget import Budget
 from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap, Part, require_room, squared_norms_of
 from dotadd.features.filling import CALL_NONZEROS, Filling, Picked
@@ -49,8 +50,8 @@ SHORT = 1 << 18  # slots of a tile of which each thread may have one
 class InMemory:
     """phi over one batch in memory; `dot` and `add` use so many threads.
 
-    Rows that are a piece of more know by `first_row` where they stand; if they are read while others are worked on,
-    `beside_a_reader` says so.
+    With a budget, rows of phi are kept once they were made, as far as it has room. Rows that are a piece of more know
+    by `first_row` where they stand; if they are read while others are worked on, `beside_a_reader` says so.
     """
 
     def __init__(
@@ -62,12 +63,13 @@ class InMemory:
         threads: int = 1,
         first_row: int = 0,
         beside_a_reader: bool = False,
+        budget: Budget | None = None,
     ) -> None:
         require_room(phi)
         self.batch, self.dtype, self.first_row = batch, dtype, first_row
         self.passes = 0  # so often all rows were gone through
         self.on_norms: Callable[[np.ndarray], None] | None = None  # told when a solver asks for them
-        self._phi, self._threads, self._beside_a_reader = phi, threads, beside_a_reader
+        self._phi, self._threads, self._beside_a_reader, self._budget = phi, threads, beside_a_reader, budget
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -79,7 +81,7 @@ class InMemory:
 
     @cached_property
     def _filling(self) -> Filling:
-        return Filling(self.phi, self.batch, self.dtype)
+        return Filling(self.phi, self.batch, self.dtype, self._budget)
 
     @cached_property
     def threads(self) -> int:
@@ -92,8 +94,15 @@ class InMemory:
 
     @property
     def in_memory(self) -> bool:
-        """Whether blocks are views of rows in memory, which cost nothing to hand out, but are not yet in the cache."""
-        return self._filling.view is not None
+        """Whether blocks are views of rows in memory, which cost nothing to hand out, but are not yet in the cache; or
+        will be as soon as all rows were made once."""
+        return self._filling.stays
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many rows of phi are kept, and in how many bytes."""
+        rows = self._filling.kept
+        return (0, 0) if rows is None else (rows.count, rows.nbytes)
 
     @property
     def bulk(self) -> bool:
@@ -113,19 +122,37 @@ class InMemory:
         """Zeros for all rows."""
         return np.zeros(len(self), dtype)
 
-    def blocks(self, rows: np.ndarray | None = None, *, ahead: bool = False) -> Iterator[Picked]:
+    def blocks(self, rows: np.ndarray | None = None, *, ahead: bool = False, focus: bool = False) -> Iterator[Picked]:
         """The rows in this order (all of them, first to last, by default), a block at a time.
 
         A block is valid until the next one is asked for. With `ahead`, the next one is filled meanwhile, if there is
-        more than one thread.
+        more than one thread. With `focus`, room for kept rows goes to these first.
         """
-        return self._filling.blocks(self._all() if rows is None else rows, ahead=ahead and self.threads > 1)
+        rows = self._all() if rows is None else rows
+        return self._filling.blocks(rows, ahead=ahead and self.threads > 1, focus=focus)
 
     def squared_norms(self, rows: np.ndarray | None = None) -> np.ndarray:
         """|phi(z_i)|^2 of these rows (all by default)."""
-        squared = squared_norms_of(self.phi, self.batch, self.threads, rows)
+        if self._filling.kept is None:
+            squared = squared_norms_of(self.phi, self.batch, self.threads, rows)
+        else:
+            squared = self._squared_norms(rows)
         if self.on_norms is not None and rows is None:
             self.on_norms(squared)
+        return squared
+
+    def _squared_norms(self, rows: np.ndarray | None) -> np.ndarray:
+        """The same by blocks, so that rows that are made for it are kept."""
+        squared = np.empty(len(self) if rows is None else len(rows))
+
+        def work(piece: Stretch) -> None:
+            first, stop = piece
+            for block, at, seen in self._filling.blocks(blocks.some_rows(rows, first, stop, len(self))):
+                out = squared[first : first + len(seen)]
+                blocks.squared_norms(block.start, block.end, block.indices, block.values, at, block.distinct, out)
+                first += len(seen)
+
+        for_each(self._pieces(rows), work, self.threads)
         return squared
 
     def see(self, ws: Sequence[np.ndarray]) -> Seen:

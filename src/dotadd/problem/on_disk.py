@@ -24,6 +24,7 @@ from dotadd.problem.columns import Columns
 from dotadd.problem.examples import Asked, InMemory, Seen
 
 PIECES = 10  # that the memory would hold: some are being read, decoded and worked on while the rest is kept
+IN_FLIGHT = 3  # pieces that are being read, decoded and worked on at a time
 LARGEST, SMALLEST = 8 << 20, 1 << 20  # bytes of a piece: more are not read faster, fewer are not worth a walk over w
 ROW_BYTES = 8  # of memory for each row, or all of the least: what its dual variable takes anyway
 LEAST = 4 << 20  # bytes that all data can be read with

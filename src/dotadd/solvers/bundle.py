@@ -67,14 +67,18 @@ METHODS = {
 
 def bundle(run: Asking, method: Method) -> Steps:
     """Minimise the objective of one binary problem, from run.w."""
+    problem, w = run.problem, run.w
+    examples = problem.examples
+    exact = problem.loss is Loss.HINGE
+    with run.room(Planes.most_bytes(examples.dim, len(examples), w.dtype, exact=exact)) as nbytes:
+        planes = Planes(examples.dim, len(examples), w.dtype, nbytes=nbytes, exact=exact, threads=examples.threads)
+        yield from _descend(run, method, planes)
+
+
+def _descend(run: Asking, method: Method, planes: Planes) -> Steps:
     problem, loss, cost, w = run.problem, int(run.problem.loss), run.cost, run.w
     examples, signs = problem.examples, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
-    together = 1 if examples.in_memory else len(problem)
-    nbytes = run.settings.plane_bytes // together
-    planes = Planes(
-        examples.dim, len(examples), w.dtype, nbytes=nbytes, exact=problem.loss is Loss.HINGE, threads=examples.threads
-    )
     lowest, plane = problem.zeros(), np.zeros(examples.dim)
 
     def refit(margins: np.ndarray) -> float:

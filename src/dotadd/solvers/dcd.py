@@ -199,6 +199,8 @@ def dcd(
                 state.certificate = certificate
                 if state.reason is Reason.CONVERGED and certificate.gap > settings.tol:
                     state.reason = Reason.PRECISION
+                elif state.reason is Reason.MAX_PASSES and certificate.gap <= settings.tol:
+                    state.reason = Reason.CONVERGED
         except StoppedError as stopped:  # without the proof
             for state in states:
                 state.unproved(state.intercept, stopped.reason)

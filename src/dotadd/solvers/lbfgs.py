@@ -46,7 +46,7 @@ from dotadd.solvers.serving import Add, Asking, Dot, Request, Steps, Write
 PAIRS = 10  # steps that H remembers
 NEAR = 1e-9  # to 1: a margin on the kink, but for rounding
 NEXT = 10  # examples, closest to their kinks, that another step as long as the last would take there: they join K
-MAX_KINKS = 1000  # examples in K; they are kept as dense rows, as far as they fit into settings.plane_bytes
+MAX_KINKS = 1000  # examples in K; they are kept as dense rows, as far as the budget has room
 FIRST_REACH = 1e-3  # in place of the last step; counts if w comes from an earlier fit
 PATIENCE = 50  # iterations: if together they gain less than ...
 STALL = 1e-2  # ... this share of the tolerance, it has stalled
@@ -128,10 +128,16 @@ class Kinks:
     """K, the examples near the kink of the hinge: their numbers, the rows v_i, and the products of these."""
 
     def __init__(self, dim: int, dtype: np.dtype, nbytes: int) -> None:
-        self.room = max(1, min(MAX_KINKS, nbytes // (2 * dim * dtype.itemsize)))  # copied when members come and go
+        most = self.most_bytes(dim, dtype)
+        self.room = max(1, MAX_KINKS * min(nbytes, most) // most)
         self.members = np.empty(0, np.int64)
         self.rows = np.empty((0, dim), dtype)
         self.gram = np.empty((0, 0))
+
+    @staticmethod
+    def most_bytes(dim: int, dtype: np.dtype) -> int:
+        """Bytes of as many as there may be; they are copied when members come and go."""
+        return MAX_KINKS * 2 * dim * dtype.itemsize
 
     def keep(self, which: np.ndarray) -> None:
         if not which.all():
@@ -197,15 +203,19 @@ def _smooth(run: Asking) -> Steps:
 
 
 def _with_kinks(run: Asking) -> Steps:
-    problem, cost = run.problem, run.cost
+    with run.room(Kinks.most_bytes(run.problem.examples.dim + 1, run.w.dtype)) as nbytes:
+        yield from _descend_kinks(run, nbytes)
+
+
+def _descend_kinks(run: Asking, nbytes: int) -> Steps:
+    cost = run.cost
     x = np.append(run.w, np.float64(run.intercept))
     margins = run.margins((yield from run.first_outputs()), x[-1])
     alpha = dual_at(int(Loss.HINGE), margins, cost)
     g = _penalty(run, x)
     yield from _subtract(run, alpha, g)
     history = History(len(x), run.w.dtype)
-    together = 1 if problem.examples.in_memory else len(problem)
-    kinks = Kinks(len(x), run.w.dtype, run.settings.plane_bytes // together)
+    kinks = Kinks(len(x), run.w.dtype, nbytes)
     proof = Proof(len(x), len(alpha))
     run.alpha = proof.alpha
     reach = np.full(len(alpha), FIRST_REACH)

@@ -43,8 +43,8 @@ class Planes:
         """`exact`: dual variables are mostly 0 or C_i, and take a bit each."""
         self.dim, self.threads = dim, threads
         size = dim * dtype.itemsize
-        shares = rows // 8 if exact else 4 * rows
-        self.capacity = int(min(MOST, nbytes // (size + shares)))
+        most = max(1, self.most_bytes(dim, rows, dtype, exact=exact))
+        self.capacity = int(MOST * min(nbytes, most) // most)
         self._file: IO[bytes] | None = None  # on disk, with room for so many planes
         self._taken = 0
         if self.capacity >= ENOUGH:
@@ -65,6 +65,11 @@ class Planes:
         self.idle = np.zeros(self.capacity, np.int64)
         self.gram = np.zeros((self.capacity, self.capacity))
         self.shares: list[Shares | None] = [None]  # of R >= 0, whose dual variables are 0
+
+    @staticmethod
+    def most_bytes(dim: int, rows: int, dtype: np.dtype, *, exact: bool) -> int:
+        """Bytes of as many planes as are of any use."""
+        return MOST * (dim * dtype.itemsize + (rows // 8 if exact else 4 * rows))
 
     def append(self, a: np.ndarray, slope: float, offset: float, shares: Shares) -> None:
         """One more plane."""

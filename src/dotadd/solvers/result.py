@@ -81,6 +81,9 @@ class Result:
     solver: str = ""
     why: str = ""
     """The solver that found it, and why this one was chosen."""
+    kept_rows: int = 0
+    kept_bytes: int = 0
+    """Rows of phi that were made once and kept, and the bytes that they took."""
 
     @property
     def usable(self) -> bool:

@@ -18,8 +18,8 @@ Numbers: w and the vectors to DOT with in the storage type, outputs and sums in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -124,6 +124,18 @@ class Asking(Run):
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Count the seconds of what is inside under this name."""
         return self.clock.timed(name)
+
+    @contextmanager
+    def room(self, most: int) -> Iterator[int]:
+        """Take memory for what the solver collects, at most so many bytes, and a fair share of what is left where the
+        problems after this one collect at the same time."""
+        waiting = 1 if self.problem.examples.in_memory else len(self.problem) - self.k
+        budget = self.settings.budget
+        taken = budget.take(min(most, budget.left // waiting))
+        try:
+            yield taken
+        finally:
+            budget.release(taken)
 
     def first_outputs(self) -> Generator[Request, Any, np.ndarray]:
         """<w, phi(z_i)> of the w to begin with, which costs nothing if that is 0."""

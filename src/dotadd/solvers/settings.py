@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dotadd._jit import kernel
+from dotadd.core.budget import Budget
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.result import Progress
 
@@ -21,8 +22,8 @@ class Settings:
     max_time: float | None = None
     seed: int = 0
     on_progress: Callable[[Progress, int], None] | None = field(default=None, compare=False)
-    plane_bytes: int = 1 << 31
-    """Memory for the cutting planes of the bundle methods; where few fit, they lie in a file instead."""
+    budget: Budget = field(default_factory=lambda: Budget(1 << 31), compare=False)
+    """Memory for what solvers collect, such as cutting planes."""
 
     checkpoint: Checkpoint | None = None
     """Where a streaming solver writes what it has; with `resume` it goes on from there."""

@@ -32,7 +32,7 @@ from dotadd.core.block import inner_product, row_numbers
 from dotadd.core.losses import total_dual_term, total_loss
 from dotadd.errors import DotaddError
 from dotadd.problem.examples import InMemory
-from dotadd.problem.on_disk import OnDisk, piece_bytes
+from dotadd.problem.on_disk import IN_FLIGHT, OnDisk, piece_bytes
 from dotadd.problem.problem import Intercept, Piece, Problem
 from dotadd.solvers.certify import certify, judges_of
 from dotadd.solvers.checkpoint import Arrays, CheckpointError
@@ -45,7 +45,6 @@ from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 from dotadd.solvers.sweep import Descent, Variables, sweep, would_move
 
-IN_FLIGHT = 3  # pieces that are being read, decoded and worked on beside the examples that are kept
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
 PATIENCE = 10  # visits for each row that has arrived, at most
 ENOUGH = 0.25  # of the gap that is asked for: examples in memory whose share is smaller are left as they are

@@ -109,13 +109,13 @@ def sweep(
     """
     seconds = {} if seconds is None else seconds
     mark = perf_counter()
-    for number, (block, at, rows) in enumerate(examples.blocks(order, ahead=True)):
+    for number, (block, at, rows) in enumerate(examples.blocks(order, ahead=True, focus=True)):
         if number:
             check()
         expanded = perf_counter()
         for descent, (sign, cost, alpha, active) in moved:
             descend(
-                block.start, block.end, block.indices, block.values, at, rows, examples.in_memory,
+                block.start, block.end, block.indices, block.values, at, rows, block.cold,
                 sign, cost, norms, step, int(loss), shrink, alpha, active, descent.w, descent.numbers,
             )  # fmt: skip
         done = perf_counter()

@@ -1,0 +1,137 @@
+"""Rows that are kept: the same rows with equal indices merged, within the budget, and for those that are wanted."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from dotadd.core.block import Block
+from dotadd.core.budget import Budget
+from dotadd.core.kept import KeptRows
+
+DIM = 50
+
+
+def block_of(rows, dtype=np.float32):
+    """Rows of (index, value) pairs as a block."""
+    block = Block.scratch(np.array([len(row) for row in rows], np.int64), DIM, dtype=dtype)
+    for r, row in enumerate(rows):
+        block.append(r, np.array([i for i, _ in row], np.uint32), np.array([v for _, v in row], dtype))
+    return block
+
+
+def random_rows(count, seed=0, longest=30):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, longest, count)
+    return [[(int(rng.integers(DIM)), float(rng.integers(1, 9))) for _ in range(length)] for length in lengths]
+
+
+def merged(row):
+    """Naive: each index once, where it was first, with the sum of its values."""
+    sums = {}
+    for index, value in row:
+        sums[index] = sums.get(index, 0.0) + value
+    return sums
+
+
+def kept_row(kept, r):
+    lo, hi = kept.block.start[r], kept.block.end[r]
+    return list(zip(kept.block.indices[lo:hi].tolist(), kept.block.values[lo:hi].tolist(), strict=True))
+
+
+def nonzeros(rows):
+    return sum(len(row) for row in rows)
+
+
+def test_equal_indices_are_merged_where_the_first_of_them_was():
+    rows = random_rows(40)
+    kept = KeptRows(40, nonzeros(rows), DIM, np.float32, Budget(1 << 20))
+    order = np.random.default_rng(1).permutation(40).astype(np.uint32)
+    for some in np.array_split(order, 7):
+        assert kept.put(some, block_of([rows[r] for r in some])) == len(some)
+    assert kept.complete
+    for r, row in enumerate(rows):
+        assert kept_row(kept, r) == list(merged(row).items())
+    assert kept.nbytes == 8 * sum(len(merged(row)) for row in rows)
+
+
+def test_what_merging_has_saved_goes_back_to_the_budget_once_all_rows_are_there():
+    rows = random_rows(40)
+    budget = Budget(1 << 20)
+    kept = KeptRows(40, nonzeros(rows), DIM, np.float32, budget)
+    assert budget.left == budget.total - 8 * nonzeros(rows)
+    kept.put(np.arange(40, dtype=np.uint32), block_of(rows))
+    assert kept.nbytes < 8 * nonzeros(rows)
+    assert budget.left == budget.total - kept.nbytes
+
+
+def test_rows_beyond_the_budget_are_turned_away():
+    rows = random_rows(40)
+    budget = Budget(8 * nonzeros(rows) // 2)
+    kept = KeptRows(40, nonzeros(rows), DIM, np.float32, budget)
+    taken = [kept.put(np.array([r], np.uint32), block_of([rows[r]])) for r in range(40)]
+    assert any(taken)
+    assert not all(taken)
+    assert not kept.complete
+    assert kept.nbytes <= budget.total - budget.left <= budget.total
+    assert [bool(here) for here in kept.here] == taken
+
+
+def test_rows_that_are_wanted_get_the_room_of_those_that_are_not():
+    rows = [row or [(0, 1.0)] for row in random_rows(60)]
+    kept = KeptRows(60, nonzeros(rows), DIM, np.float32, Budget(8 * nonzeros(rows) // 3))
+    for r in range(60):
+        kept.put(np.array([r], np.uint32), block_of([rows[r]]))
+    assert not kept.complete
+    wanted = np.arange(52, 60, dtype=np.uint32)
+    kept.make_room(wanted)
+    assert not kept.here[:52].any()
+    for r in wanted:
+        assert kept.put(np.array([r], np.uint32), block_of([rows[r]]))
+    for r in wanted:
+        assert kept_row(kept, r) == list(merged(rows[r]).items())
+
+
+def test_rows_that_stay_are_as_they_were_when_others_leave():
+    rows = [row or [(0, 1.0)] for row in random_rows(60)]
+    kept = KeptRows(60, nonzeros(rows), DIM, np.float32, Budget(8 * nonzeros(rows) // 2))
+    for r in np.random.default_rng(2).permutation(60):
+        kept.put(np.array([r], np.uint32), block_of([rows[r]]))
+    stay = np.flatnonzero(kept.here)[::3]
+    wanted = np.concatenate([stay, np.flatnonzero(~kept.here)[:3]]).astype(np.uint32)
+    before = kept.nbytes
+    kept.make_room(wanted)
+    assert kept.nbytes < before
+    assert np.flatnonzero(kept.here).tolist() == stay.tolist()
+    for r in stay:
+        assert kept_row(kept, r) == list(merged(rows[r]).items())
+
+
+def test_nothing_moves_while_there_is_room():
+    rows = [row or [(0, 1.0)] for row in random_rows(20)]
+    kept = KeptRows(20, nonzeros(rows), DIM, np.float32, Budget(1 << 20))
+    kept.put(np.arange(10, dtype=np.uint32), block_of(rows[:10]))
+    kept.make_room(np.arange(15, 20, dtype=np.uint32))
+    assert kept.here[:10].all()
+
+
+@pytest.mark.parametrize("total", [0, 100, 10**6])
+def test_a_budget_never_grants_more_than_it_has(total):
+    budget = Budget(total)
+    granted = []
+
+    def ask(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(300):
+            wanted = int(rng.integers(1, 5000))
+            granted.append(budget.take(wanted) if rng.random() < 0.5 else wanted * budget.claim(wanted))
+            assert budget.left >= 0
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(granted) == total - budget.left
+    budget.release(sum(granted))
+    assert budget.left == total
