@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from dotadd.automata import Automaton, determinize, equivalent, minimize, ngram
-from dotadd.automata.weights import minimal
-from dotadd.automata.weights.automaton import NaiveSum, RecomputedMinimal, feature_automaton
+from dotadd.automata.weights import NaiveSum, RecomputedMinimal, WeightTrie, feature_automaton, minimal
 from dotadd.automata.weights.minimal import IncrementalMinimal, NumberedMinimal
-from dotadd.automata.weights.trie import WeightTrie
 from dotadd.errors import AutomatonError
 
 FORMS = [NaiveSum, WeightTrie, RecomputedMinimal, IncrementalMinimal, NumberedMinimal]

@@ -104,7 +104,7 @@ def test_when_it_is_stopped_alpha_is_feasible_and_its_numbers_are_true():
 
 
 def test_the_dual_objective_on_the_way_never_falls(monkeypatch):
-    monkeypatch.setattr("dotadd.kernel_svm.run.SAY_EVERY", 0.0)
+    monkeypatch.setattr("dotadd.kernel_svm.problem.SAY_EVERY", 0.0)
     p = kp.problem(*kp.noisy(200), cost=1.0)
     told = []
     result = chunking(p, KernelSettings(on_progress=told.append), q=10)

@@ -9,8 +9,7 @@ import pytest
 
 from dotadd.kernel_svm import double_chunking as module
 from dotadd.kernel_svm.cache import ChunkMatrix
-from dotadd.kernel_svm.double_chunking import double_chunking
-from dotadd.kernel_svm.outputs import KernelOutputs
+from dotadd.kernel_svm.double_chunking import KernelOutputs, double_chunking
 from dotadd.kernel_svm.problem import KernelSettings
 from dotadd.kernel_svm.working_set import Limits, margins, next_chunk
 from dotadd.solvers.result import Reason

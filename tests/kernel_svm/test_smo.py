@@ -4,7 +4,7 @@ import kernel_problems as kp
 import numpy as np
 import pytest
 
-from dotadd.kernel_svm import run
+from dotadd.kernel_svm import problem as problem_module
 from dotadd.kernel_svm import smo as smo_module
 from dotadd.kernel_svm.cache import FEWEST, RowCache
 from dotadd.kernel_svm.problem import KernelSettings
@@ -163,7 +163,7 @@ def test_kernel_values_that_are_not_numbers_end_it():
 
 
 def test_interrupts_and_limits_leave_a_feasible_alpha(monkeypatch):
-    monkeypatch.setattr(run, "SAY_EVERY", 0.0)
+    monkeypatch.setattr(problem_module, "SAY_EVERY", 0.0)
     monkeypatch.setattr(smo_module, "WORK", 400)  # the clock is looked at after each step
     p, told = hard(), []
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from dotadd import KernelSVM, LinearSVM
 from dotadd.errors import NotConvergedWarning, StreamingWarning
-from dotadd.kernel_svm import run, smo
+from dotadd.kernel_svm import problem, smo
 from dotadd.solvers.result import Reason
 from dotadd.solvers.table import Needs, that_need
 
@@ -37,7 +37,7 @@ def quiet():
 @pytest.fixture(autouse=True)
 def talkative(monkeypatch):
     """Kernel machines tell of every step, and not a few times a second."""
-    monkeypatch.setattr(run, "SAY_EVERY", 0.0)
+    monkeypatch.setattr(problem, "SAY_EVERY", 0.0)
     monkeypatch.setattr(smo, "WORK", 1)
 
 

@@ -29,7 +29,7 @@ class Reader:
 
     where: ClassVar[str]  # begins each complaint about a place in the text
     subject: ClassVar[str]  # what these are expressions of
-    makes: ClassVar[type]  # what an expression describes ...
+    makes: ClassVar[type | tuple[type, ...]]  # what an expression describes ...
     whole: ClassVar[str]  # ... in words
     one: ClassVar[str]  # what a call of a known name makes, in a word
     example: ClassVar[str]

@@ -4,18 +4,14 @@ from dotadd.automata.algebra import add, closure, concatenate, equivalent, inver
 from dotadd.automata.automaton import EPSILON, Automaton, Path
 from dotadd.automata.builders import Builder, gappy_ngram, mismatch, ngram, parse
 from dotadd.automata.composition import compose
-from dotadd.automata.connection import connect, topological_order
 from dotadd.automata.determinization import determinize
-from dotadd.automata.distance import shortest_distance, total
-from dotadd.automata.drawing import dot, pretty
 from dotadd.automata.epsilon_removal import remove_epsilon
-from dotadd.automata.files import read, read_many, write, write_many
-from dotadd.automata.minimization import minimize
-from dotadd.automata.pushing import push
+from dotadd.automata.files import dot, pretty, read, read_many, write, write_many
+from dotadd.automata.minimization import minimize, push
+from dotadd.automata.paths import connect, shortest_distance, topological_order, total
 from dotadd.automata.symbols import SymbolTable
-from dotadd.automata.weights.automaton import NaiveSum, RecomputedMinimal, WeightAutomaton, feature_automaton
+from dotadd.automata.weights import NaiveSum, RecomputedMinimal, WeightAutomaton, WeightTrie, feature_automaton
 from dotadd.automata.weights.minimal import IncrementalMinimal, NumberedMinimal
-from dotadd.automata.weights.trie import WeightTrie
 
 __all__ = [
     "EPSILON",

@@ -18,7 +18,7 @@ import numpy as np
 
 from dotadd.automata.automaton import EPSILON, MAX_STATES, Automaton, common_symbols
 from dotadd.automata.determinization import determinize
-from dotadd.automata.distance import total
+from dotadd.automata.paths import total
 from dotadd.automata.scratch import sort_arcs
 from dotadd.errors import AutomatonError
 

@@ -74,7 +74,7 @@ class Automaton:
         values["arrays"] = tuple(plain(array) for array in arrays)  # what kernels are given
         for name, array in zip(("offsets", "ilabels", "olabels", "targets", "weights", "finals"), arrays, strict=True):
             values[name] = shown = array.view()
-            shown.flags.writeable = False
+            shown.setflags(write=False)
         self.__dict__.update(values)  # the class is frozen for everybody else
 
     if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Automaton:
 
     @property
     def is_acyclic(self) -> bool:
-        from dotadd.automata.connection import depth_first
+        from dotadd.automata.paths import depth_first
 
         return depth_first(self)[1] < 0
 
@@ -209,7 +209,7 @@ class Automaton:
     def weight(self, x: Sequence[int] | np.ndarray, y: Sequence[int] | np.ndarray | None = None) -> float:
         """A(x, y), the sum over all accepting paths that read x and write y; of an acceptor, A(x)."""
         from dotadd.automata.composition import compose
-        from dotadd.automata.distance import total
+        from dotadd.automata.paths import total
 
         read = compose(Automaton.from_string(x), self)
         if y is not None:
@@ -220,7 +220,7 @@ class Automaton:
 
     def paths(self, limit: int = 1000) -> list[Path]:
         """All accepting paths of an acyclic automaton, in the order of its arcs. An error if there are more."""
-        from dotadd.automata.connection import check_acyclic, connect
+        from dotadd.automata.paths import check_acyclic, connect
 
         check_acyclic(self)
         paths: list[Path] = []

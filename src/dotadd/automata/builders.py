@@ -13,7 +13,6 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -247,13 +246,13 @@ class _Transducers(Reader):
     operators = (ast.Add, ast.Mult)
     error_class = AutomatonError
 
-    def combined(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
-        built = [isinstance(side, Builder) for side in (left, right)]
-        numbers = [is_number(side) for side in (left, right)]
+    def combined(self, node: ast.AST, operator: ast.operator, left: object, right: object) -> object:
         try:
-            if isinstance(operator, ast.Add) and all(built):
+            if isinstance(operator, ast.Add) and isinstance(left, Builder) and isinstance(right, Builder):
                 return left + right
-            if isinstance(operator, ast.Mult) and any(numbers) and any(built) | all(numbers):
+            if isinstance(operator, ast.Mult) and is_number(left) and (is_number(right) or isinstance(right, Builder)):
+                return left * right
+            if isinstance(operator, ast.Mult) and isinstance(left, Builder) and is_number(right):
                 return left * right
         except AutomatonError as error:
             raise self.error(node, str(error)) from None

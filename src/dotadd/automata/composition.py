@@ -13,7 +13,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import Automaton, common_symbols
-from dotadd.automata.scratch import longer, mixed, power_of_two, rebuilt, sort_state
+from dotadd.automata.scratch import mixed, more_room, power_of_two, rebuilt, sort_state
 
 
 def compose(a: Automaton, b: Automaton) -> Automaton:
@@ -27,25 +27,20 @@ def compose(a: Automaton, b: Automaton) -> Automaton:
     room = power_of_two(max(64, likely * a.n_arcs, b.n_states))  # each new state comes with an arc
     pairs, keys = np.empty((2, room + 1), np.uint64)
     table = np.full(2 * room, -1, np.int32)
-    offsets, finals = np.empty(room + 2, np.int64), np.empty(room + 1)
     ilabels, olabels, targets = np.empty((3, room), np.int32)
-    weights = np.empty(room)
+    made: tuple[np.ndarray, ...]
+    made = np.empty(room + 2, np.int64), ilabels, olabels, targets, np.empty(room), np.empty(room + 1)
     at = count = arcs = 0
     while True:
-        at, count, arcs = _compose(
-            *a.arrays, a.start, *b.arrays, b.start, at, count, arcs,
-            pairs, keys, table, offsets, ilabels, olabels, targets, weights, finals,
-        )  # fmt: skip
+        at, count, arcs = _compose(a.arrays, a.start, b.arrays, b.start, at, count, arcs, (pairs, keys, table), made)
         if at == count:
             break
+        (pairs, keys), made = more_room((pairs, keys), 3 * room), more_room(made, 3 * room)
         room *= 4
-        pairs, keys, finals = (longer(array, room + 1) for array in (pairs, keys, finals))
-        offsets = longer(offsets, room + 2)
-        ilabels, olabels, targets, weights = (longer(array, room) for array in (ilabels, olabels, targets, weights))
         table = np.full(2 * room, -1, np.int32)
         rebuilt(table, keys, count)
-    parts = [array[:arcs].copy() for array in (ilabels, olabels, targets, weights)]
-    return Automaton.made(offsets[: count + 1].copy(), *parts, finals[:count].copy(), symbols=symbols)
+    parts = [column[:arcs].copy() for column in made[1:5]]
+    return Automaton.made(made[0][: count + 1].copy(), *parts, made[5][:count].copy(), symbols=symbols)
 
 
 @inner
@@ -92,12 +87,12 @@ def _first_with(label, labels, lo, hi):
 
 
 @kernel
-def _compose(
-    a_offsets, a_in, a_out, a_to, a_weights, a_finals, a_start,
-    b_offsets, b_in, b_out, b_to, b_weights, b_finals, b_start,
-    at, count, arcs, pairs, keys, table, offsets, ilabels, olabels, targets, weights, finals,
-):  # fmt: skip
+def _compose(a, a_start, b, b_start, at, count, arcs, known, made):
     """Go on with state `at`, until all states are done or there is no room: then that state is begun again."""
+    a_offsets, a_in, a_out, a_to, a_weights, a_finals = a
+    b_offsets, b_in, b_out, b_to, b_weights, b_finals = b
+    pairs, keys, table = known
+    offsets, ilabels, olabels, targets, weights, finals = made
     room = len(targets)
     if count == 0:
         _state_of(a_start, b_start, 0, pairs, keys, 0, table)

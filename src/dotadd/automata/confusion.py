@@ -19,7 +19,7 @@ import numpy as np
 
 from dotadd.automata.automaton import EPSILON, Automaton
 from dotadd.automata.draft import Draft
-from dotadd.automata.openfst_text import Line, labels_of
+from dotadd.automata.openfst import Line, labels_of
 from dotadd.automata.symbols import EPSILON_NAME
 from dotadd.errors import AutomatonError, DataError
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import Automaton, check_acceptor
-from dotadd.automata.connection import check_acyclic, connect
 from dotadd.automata.epsilon_removal import remove_epsilon
-from dotadd.automata.scratch import bucket_of, enter, longer, mixed, near, power_of_two, rebuilt
+from dotadd.automata.paths import check_acyclic, connect
+from dotadd.automata.scratch import bucket_of, enter, mixed, more_room, near, power_of_two, rebuilt
 
 CANCELLED = 1e-13  # a sum so small beside the terms that it was made of is rounding, and 0
 ALIKE = 1e-12  # two factors are the same if they differ by less, relative to their size
@@ -30,25 +30,22 @@ def determinize(a: Automaton) -> Automaton:
     a = remove_epsilon(a)
     room = power_of_two(max(64, a.n_arcs))
     keys, table = np.empty(room, np.uint64), np.full(2 * room, -1, np.int64)
-    bounds, offsets, finals = np.zeros(room + 1, np.int64), np.zeros(room + 1, np.int64), np.empty(room)
-    members, factors = np.empty(room, np.int32), np.empty(room)
+    sets: tuple[np.ndarray, ...] = np.zeros(room + 1, np.int64), np.empty(room, np.int32), np.empty(room)
     labels, targets, weights = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)
-    reached, terms = np.empty(room, np.int64), np.empty(room)
+    made: tuple[np.ndarray, ...] = np.zeros(room + 1, np.int64), labels, targets, weights, np.empty(room)
+    scratch = np.empty(room, np.int64), np.empty(room)
     at = count = arcs = 0
     while True:
-        at, count, arcs, needed = _determinize(
-            *a.arrays, a.start, at, count, arcs,
-            keys, table, bounds, members, factors, offsets, labels, targets, weights, finals, reached, terms,
-        )  # fmt: skip
+        at, count, arcs, needed = _determinize(a.arrays, a.start, at, count, arcs, keys, table, sets, made, scratch)
         if at == count:
             break
-        room = power_of_two(2 * needed)
-        bounds, offsets = longer(bounds, room + 1), longer(offsets, room + 1)
-        keys, finals, members, factors = (longer(array, room) for array in (keys, finals, members, factors))
-        labels, targets, weights = (longer(array, room) for array in (labels, targets, weights))
-        reached, terms = longer(reached, room), longer(terms, room)
+        extra = power_of_two(2 * needed) - room
+        room += extra
+        (keys,), sets, made = more_room((keys,), extra), more_room(sets, extra), more_room(made, extra)
+        scratch = np.empty(room, np.int64), np.empty(room)
         table = np.full(2 * room, -1, np.int64)
         rebuilt(table, keys, count)
+    offsets, labels, targets, weights, finals = made
     labels = labels[:arcs].copy()
     parts = offsets[: count + 1].copy(), labels, labels, targets[:arcs].copy(), weights[:arcs].copy()
     return connect(Automaton.made(*parts, finals[:count].copy(), symbols=a.symbols))
@@ -128,13 +125,14 @@ def _final(at, bounds, members, factors, a_finals):
 
 
 @kernel
-def _determinize(
-    a_offsets, a_labels, a_outputs, a_targets, a_weights, a_finals, a_start, at, count, arcs,
-    keys, table, bounds, members, factors, offsets, labels, targets, weights, finals, reached, terms,
-):  # fmt: skip
+def _determinize(a, start, at, count, arcs, keys, table, sets, made, scratch):
     """Go on with set `at`, until all sets are done or there is no room. Returns how much is needed, too."""
+    a_offsets, a_labels, _, a_targets, a_weights, a_finals = a
+    bounds, members, factors = sets
+    offsets, labels, targets, weights, finals = made
+    reached, terms = scratch
     if count == 0:
-        bounds[1], members[0], factors[0] = 1, a_start, 1.0
+        bounds[1], members[0], factors[0] = 1, start, 1.0
         key, number = _fingerprint(members, factors, 0, 1)
         keys[0] = mixed(key, bucket_of(number)[0])
         enter(table, keys[0], 0)

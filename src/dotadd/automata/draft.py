@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 
 from dotadd.automata.automaton import EPSILON, Automaton
-from dotadd.automata.pushing import posterior
+from dotadd.automata.minimization import posterior
 from dotadd.automata.symbols import EPSILON_NAME, LARGEST, HashedSymbols, SymbolTable
 from dotadd.errors import AutomatonError, DataError
 

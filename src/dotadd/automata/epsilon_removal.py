@@ -6,9 +6,8 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.automata.automaton import EPSILON, Automaton, offsets_of
-from dotadd.automata.connection import coaccessible, connect, depth_first
-from dotadd.automata.distance import closed_sum, shortest_distance
-from dotadd.automata.scratch import longer
+from dotadd.automata.paths import closed_sum, coaccessible, connect, depth_first, shortest_distance
+from dotadd.automata.scratch import more_room
 
 TOGETHER = 64  # so many states' paths through cycles of epsilons are summed at a time
 
@@ -81,13 +80,13 @@ def _acyclic(
     offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray, begins: np.ndarray, leads: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     n = len(leads)
-    begin, through, factors = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32), np.empty(2 * n)
+    triples: tuple[np.ndarray, ...] = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32), np.empty(2 * n)
     done = count = 0
     while True:
-        done, count = _acyclic_paths(offsets, targets, weights, begins, leads, done, count, begin, through, factors)
+        done, count = _acyclic_paths(offsets, targets, weights, begins, leads, done, count, *triples)
         if done == len(begins):
-            return begin[:count], through[:count], factors[:count]
-        begin, through, factors = (longer(array, 2 * len(array)) for array in (begin, through, factors))
+            return tuple(column[:count] for column in triples)
+        triples = more_room(triples, len(triples[0]))
 
 
 @kernel

@@ -22,11 +22,11 @@ from typing import IO
 import numpy as np
 
 from dotadd._util.compressed import decompressed, lines_of, reading, whole, writing
-from dotadd.automata import confusion, openfst_binary, openfst_text
+from dotadd.automata import confusion, openfst
 from dotadd.automata.automaton import Automaton
 from dotadd.automata.draft import SEMIRINGS, Draft, Numbering, Options
-from dotadd.automata.drawing import dot_lines
-from dotadd.automata.symbols import SymbolTable
+from dotadd.automata.openfst import labels_of
+from dotadd.automata.symbols import EPSILON_NAME, SymbolTable
 from dotadd.errors import AutomatonError, DataError
 
 FORMATS = ("binary", "text", "kaldi", *confusion.DIALECTS)
@@ -90,7 +90,7 @@ def read_many(
             known = f"say which it is with format= (one of {', '.join(FORMATS)})"
             raise DataError(f"has no format of automata that is known; {known}", where)
         if kind == "binary":
-            automaton = openfst_binary.parse(beginning + whole(file, where), where)
+            automaton = openfst.parse_binary(beginning + whole(file, where), where)
             yield _stem(where), _with_table(automaton, table, where)
             return
         numbering = Numbering(table)
@@ -99,24 +99,22 @@ def read_many(
             yield draft.name or _stem(where), draft.automaton(numbering, options.normalize)
 
 
-def records(lines: Iterable[openfst_text.Line], format: str) -> Iterator[list[openfst_text.Line]]:
+def records(lines: Iterable[openfst.Line], format: str) -> Iterator[list[openfst.Line]]:
     """The numbered lines of each automaton."""
     if format == "text":
         yield list(lines)
     elif format == "kaldi":
-        yield from openfst_text.blocks(lines)
+        yield from openfst.blocks(lines)
     else:
         yield from confusion.records(lines, format)
 
 
-def draft_of(
-    record: list[openfst_text.Line], path: str, format: str, options: Options, table: SymbolTable | None
-) -> Draft:
+def draft_of(record: list[openfst.Line], path: str, format: str, options: Options, table: SymbolTable | None) -> Draft:
     """The automaton of its lines, before its labels have numbers."""
     if format == "text":
-        return openfst_text.draft_of(record, path, options, table)
+        return openfst.draft_of(record, path, options, table)
     if format == "kaldi":
-        return openfst_text.block_draft(record, path, options, table)
+        return openfst.block_draft(record, path, options, table)
     return confusion.draft_of(record, path, format)
 
 
@@ -155,7 +153,7 @@ def write_many(
     with writing(path) as file:
         for name, automaton in automata:
             if kind == "binary":
-                file.write(openfst_binary.data_of(automaton, arc_type or ("real64" if semiring == "real" else "log64")))
+                file.write(openfst.binary_of(automaton, arc_type or ("real64" if semiring == "real" else "log64")))
                 continue
             for line in _written(kind, name, automaton, semiring):
                 file.write(line.encode())
@@ -163,9 +161,9 @@ def write_many(
 
 def _written(kind: str, name: str, automaton: Automaton, semiring: str) -> Iterator[str]:
     if kind == "text":
-        return openfst_text.lines_of(automaton, semiring)
+        return openfst.lines_of(automaton, semiring)
     if kind == "kaldi":
-        return openfst_text.block_text(name, automaton, semiring)
+        return openfst.block_text(name, automaton, semiring)
     if kind == "dot":
         return dot_lines(automaton, name)
     return confusion.text_of(name, automaton, kind)
@@ -173,7 +171,7 @@ def _written(kind: str, name: str, automaton: Automaton, semiring: str) -> Itera
 
 def format_of(beginning: bytes) -> str | None:
     """The format of a file that begins so, None if it is none of ours."""
-    if openfst_binary.is_binary(beginning):
+    if openfst.is_binary(beginning):
         return "binary"
     lines = [line.strip() for line in beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     if len(beginning) >= _BEGINNING and len(lines) > 1:
@@ -244,3 +242,55 @@ def _suffix(path: str) -> str:
 
 def _stem(path: str) -> str:
     return Path(path).name.split(".")[0]
+
+
+def pretty(automaton: Automaton, digits: int = 4) -> str:
+    """A line for each state, and below it one for each of its arcs. `>` marks the start, `/ w` a weight other than 1;
+    that of a state is its final weight."""
+    texts = _arc_texts(automaton, digits)
+    width = max(map(len, texts), default=0)
+    lines = [f"{automaton!r}"[1:-1]]
+    for state in range(automaton.n_states):
+        end = automaton.finals[state]
+        lines.append(f"{'>' if state == automaton.start else ' '} {state}{f' final / {end:.{digits}g}' if end else ''}")
+        for arc in range(automaton.offsets[state], automaton.offsets[state + 1]):
+            lines.append(f"    {texts[arc]:<{width}} -> {automaton.targets[arc]}")
+    return "\n".join(lines) + "\n"
+
+
+def dot(automaton: Automaton, name: str = "automaton", digits: int = 4) -> str:
+    """The drawing, for `dot -Tsvg`: final states are circled twice, the start is bold."""
+    return "".join(dot_lines(automaton, name, digits))
+
+
+def dot_lines(automaton: Automaton, name: str = "automaton", digits: int = 4) -> Iterator[str]:
+    yield f"digraph {_quoted(name)} {{\n  rankdir = LR;\n  node [shape = circle];\n"
+    texts = _arc_texts(automaton, digits)
+    for state in range(automaton.n_states):
+        end = automaton.finals[state]
+        label = f"{state}/{end:.{digits}g}" if end not in (0.0, 1.0) else str(state)
+        shape = ", shape = doublecircle" if end else ""
+        style = ", style = bold" if state == automaton.start else ""
+        yield f"  {state} [label = {_quoted(label)}{shape}{style}];\n"
+    for source, target, text in zip(automaton.sources, automaton.targets, texts, strict=True):
+        yield f"  {source} -> {target} [label = {_quoted(text)}];\n"
+    yield "}\n"
+
+
+def _arc_texts(automaton: Automaton, digits: int) -> list[str]:
+    reads, writes = _names(automaton, automaton.ilabels), _names(automaton, automaton.olabels)
+    acceptor = automaton.is_acceptor
+    return [
+        (read if acceptor else f"{read}:{written}") + (f" / {weight:.{digits}g}" if weight != 1.0 else "")
+        for read, written, weight in zip(reads, writes, automaton.weights.tolist(), strict=True)
+    ]
+
+
+def _names(automaton: Automaton, labels: np.ndarray) -> list[str]:
+    names = labels_of(automaton, labels)
+    return [name if label else EPSILON_NAME for label, name in zip(labels, names, strict=True)]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "")
+    return f'"{escaped}"'

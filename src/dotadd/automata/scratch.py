@@ -3,8 +3,8 @@
 Kernels write into arrays that they are given and return when these are full, and their callers lengthen the arrays and
 call again: arrays that a kernel makes anew while it runs are counted at each use, which takes several times as long.
 
-Kernels have long lists of arguments for a reason: where arrays come in tuples, Numba takes 10 microseconds longer to
-find the compiled code at each call, and composing a short string with a transducer takes 27 in all.
+Arrays that belong together come in plain tuples: Numba finds the compiled code for one of six arrays in 0.4
+microseconds, for six arguments in 0.3, and for a named tuple in 2. Composing a short string with a transducer takes 24.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ def longer(array: np.ndarray, length: int) -> np.ndarray:
     new = np.empty(length, array.dtype)
     new[: len(array)] = array
     return new
+
+
+def more_room(arrays: tuple[np.ndarray, ...], extra: int) -> tuple[np.ndarray, ...]:
+    """All of them longer by so much."""
+    return tuple(longer(array, len(array) + extra) for array in arrays)
 
 
 def power_of_two(length: int) -> int:

@@ -207,7 +207,7 @@ def lattices_from_arrow(array: pa.Array) -> Lattices:
 def _in_order(automaton: Automaton, row: int) -> dict[str, np.ndarray]:
     """The arrays of one row, states in topological order."""
     from dotadd.automata.automaton import check_acceptor
-    from dotadd.automata.connection import connect, topological_order
+    from dotadd.automata.paths import connect, topological_order
 
     try:
         check_acceptor(automaton, "a lattice")

@@ -22,6 +22,7 @@ from dotadd.kernel_svm.gram import Gram, SomeRows
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, Precomputed, in_doubt, negative_eigenvalue, sample
 from dotadd.kernel_svm.problem import (
     SOLVERS,
+    TOLD,
     USUAL,
     KernelProblem,
     KernelProgress,
@@ -64,9 +65,8 @@ class KernelSVM(Estimator):
         Of "rbf", "poly" and "sigmoid": a number, 1 / (features * variance), or 1 / features.
     degree, coef0 : int, float
         The degree of "poly", and what is added to inner products in "poly" and "sigmoid".
-    solver : "double_chunking", "chunking" or "smo"
-        "double_chunking" solves large chunks by small ones; "chunking" is SVM^light's decomposition, with linadd where
-        the kernel is a feature map; "smo" is LIBSVM's method.
+    solver : str
+        The first of the table of kernel solvers (`dotadd.kernel_svm.problem.SOLVERS`), unless another one is named.
     tol : float
         By how much the optimality conditions may be violated.
     memory : str or int
@@ -372,3 +372,7 @@ def _told(on_progress: OnProgress | None, k: int, n: int) -> Callable[[KernelPro
 def _total_seconds(results: list[KernelResult]) -> dict[str, float]:
     names = dict.fromkeys(name for result in results for name in result.seconds)
     return {name: sum(result.seconds.get(name, 0.0) for result in results) for name in names}
+
+
+if KernelSVM.__doc__:  # there is none with python -OO
+    KernelSVM.__doc__ = KernelSVM.__doc__.replace("another one is named.", f"another one is named:\n{TOLD}")

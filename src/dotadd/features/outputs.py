@@ -15,7 +15,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel, plain
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.connection import connect, topological_order
+from dotadd.automata.paths import connect, topological_order
 from dotadd.automata.scratch import longer
 from dotadd.data.batches import Strings
 from dotadd.data.lattices import Lattices

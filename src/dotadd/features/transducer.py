@@ -16,9 +16,8 @@ import numpy as np
 from dotadd.automata.automaton import EPSILON, MAX_STATES, Automaton, offsets_of
 from dotadd.automata.builders import Builder
 from dotadd.automata.composition import compose
-from dotadd.automata.connection import connect, depth_first, topological_order
-from dotadd.automata.distance import total
 from dotadd.automata.epsilon_removal import remove_epsilon
+from dotadd.automata.paths import connect, depth_first, topological_order, total
 from dotadd.automata.symbols import HashedSymbols, SymbolTable
 from dotadd.data.batches import Batch, Strings
 from dotadd.data.lattices import Lattices

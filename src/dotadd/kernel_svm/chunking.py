@@ -22,8 +22,7 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.errors import DotaddError
 from dotadd.kernel_svm.cache import ChunkMatrix, RowCache
-from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import WORK, KernelRun
+from dotadd.kernel_svm.problem import WORK, KernelProblem, KernelResult, KernelRun, KernelSettings
 from dotadd.kernel_svm.smo_steps import solve_chunk
 from dotadd.kernel_svm.working_set import select, violation
 from dotadd.solvers.result import Reason

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
 
 from dotadd._util.expression import Reader
 from dotadd.errors import DotaddError
@@ -80,7 +79,7 @@ class _Maps(FeatureReader):
 
 class _Kernels(Reader):
     where, subject = "kernel", "a kernel"
-    makes: ClassVar[Any] = (Kernel, FeatureMap)
+    makes = (Kernel, FeatureMap)
     whole, one = "a kernel", "kernel"
     example = "RBF(gamma=0.1)"
     understood = "kernels, feature maps, numbers and text"
@@ -91,7 +90,7 @@ class _Kernels(Reader):
         super().__init__(KNOWN)
         self.maps = _Maps(maps)
 
-    def value(self, node: ast.AST) -> Any:
+    def value(self, node: ast.AST) -> object:
         """Kernels are read here, and everything else as part of a feature map."""
         match node:
             case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name) if name in self.known:

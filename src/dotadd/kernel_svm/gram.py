@@ -10,14 +10,13 @@ value: clear w, ADD the rows, DOT with all columns (linadd), which costs one DOT
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.errors import DotaddError
-from dotadd.kernel_svm.products import Products
-from dotadd.kernel_svm.shaping import Shaping
+from dotadd.kernel_svm.products import Products, Shaping
 from dotadd.kernel_svm.sparse_products import SparseProducts
 from dotadd.problem.examples import InMemory
 
@@ -67,7 +66,7 @@ class SomeRows(Gram):
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Function = Callable[[Any, Any], Any]  # a user's, of arrays or CSR matrices; what it returns is looked at
+Function = Callable[..., object]  # a user's, of two arrays or CSR matrices; what it returns is looked at
 TILE = 1 << 21  # kernel values at a time: 8 MB of float32; smaller tiles have the threads of BLAS wait for each other
 ROWS = 1 << 11  # of a tile
 COPIED = 1 << 25  # bytes of columns that are copied at a time

@@ -8,9 +8,10 @@ coef0 mean what they mean in scikit-learn.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from copy import copy
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -30,12 +31,19 @@ from dotadd.kernel_svm.gram import (
     require_finite_matrix,
     require_kernel_matrix,
 )
-from dotadd.kernel_svm.products import DenseProducts, ExactDistances, Products, middle_of, pieces
-from dotadd.kernel_svm.shaping import EXPONENTIAL, POWER, TANGENT, Shaping
+from dotadd.kernel_svm.products import (
+    EXPONENTIAL,
+    POWER,
+    TANGENT,
+    DenseProducts,
+    ExactDistances,
+    Products,
+    Shaping,
+    middle_of,
+    pieces,
+)
 from dotadd.kernel_svm.sparse_products import SparseProducts
 from dotadd.problem.examples import InMemory
-
-Taken = Any  # a batch of one of the kinds that a kernel `takes`, or None: `gram` has looked at it
 
 FLOAT32_EXPONENT = 8.0  # up to here the inner products of float32 give exponents to 1e-5
 LARGEST = float(np.finfo(np.float32).max)
@@ -72,7 +80,7 @@ class Kernel:
             return self.resolve(a).gram(a, threads=threads)
         return self._gram(self._own(a), None if b is None else self._own(b), threads)
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         raise NotImplementedError
 
     def _own(self, batch: Batch) -> Batch:
@@ -93,9 +101,9 @@ class Kernel:
 class LinearKernel(Kernel):
     """<z, z'>"""
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
-        products = DenseProducts(a, b, threads=threads) if _dense(a, b) else None
-        return FeatureGram(*_expansions(a, b, threads), products)
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
+        dense = _dense(a, b)
+        return FeatureGram(*_expansions(a, b, threads), dense and DenseProducts(*dense, threads=threads))
 
 
 class _Shaped(Kernel):
@@ -116,16 +124,18 @@ class _Shaped(Kernel):
     def resolve(self, batch: Batch) -> Self:
         if self.resolved:
             return self
-        rows: Taken = self._own(batch)
+        rows = _vectors(self._own(batch))
         spread = variance(rows) if self.gamma == "scale" else 1.0
         gamma = 1.0 / (max(1, rows.n_features) * spread) if spread > 0.0 else 1.0
-        return replace(self, gamma=gamma)  # type: ignore[call-arg]  # those that are made are dataclasses
+        resolved = copy(self)
+        object.__setattr__(resolved, "gamma", gamma)
+        return resolved
 
-    def _products(self, a: Taken, b: Taken, threads: int) -> Products:
+    def _products(self, a: Batch, b: Batch | None, threads: int) -> Products:
         """gamma <a_i, b_j>"""
         scale = math.sqrt(float(self.gamma))
-        if _dense(a, b):
-            return DenseProducts(a, b, scale=scale, threads=threads)
+        if dense := _dense(a, b):
+            return DenseProducts(*dense, scale=scale, threads=threads)
         return SparseProducts(*_expansions(a, b, threads), scale=scale, threads=threads)
 
 
@@ -144,7 +154,7 @@ class PolynomialKernel(_Shaped):
         object.__setattr__(self, "degree", int(self.degree))
         object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         products = self._products(a, b, threads)
         longest = math.sqrt(products.a_norms.max(initial=0.0) * products.b_norms.max(initial=0.0))
         if (math.log(longest + abs(self.coef0)) if longest > 0.0 else 0.0) * self.degree > math.log(LARGEST):
@@ -160,7 +170,7 @@ class RBF(_Shaped):
 
     gamma: float | str = "scale"
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         products, exact = self._distances(a, b, threads)
         rows, columns = products.shape
         if exact:  # the lengths have been subtracted already
@@ -169,19 +179,20 @@ class RBF(_Shaped):
             terms = (products.a_norms / 2).astype(np.float32), (products.b_norms / 2).astype(np.float32)
         return ProductGram(products, Shaping(EXPONENTIAL, *terms), np.ones(rows), threads)
 
-    def _distances(self, a: Taken, b: Taken, threads: int) -> tuple[Products, bool]:
+    def _distances(self, a: Batch, b: Batch | None, threads: int) -> tuple[Products, bool]:
         """Products whose exponential to base 2, without half the squared lengths, is the kernel; whether these have
         been subtracted, in float64."""
         scale = math.sqrt(2.0 * float(self.gamma) * LOG2_E)
-        if not _dense(a, b):
+        dense = _dense(a, b)
+        if dense is None:
             return SparseProducts(*_expansions(a, b, threads), scale=scale, distances=True, threads=threads), True
-        middle = middle_of(a)
-        products = DenseProducts(a, b, scale=scale, middle=middle, threads=threads)
+        middle = middle_of(dense[0])
+        products = DenseProducts(*dense, scale=scale, middle=middle, threads=threads)
         longest = max(products.a_norms.max(initial=0.0), products.b_norms.max(initial=0.0))
         if longest <= 2.0 * LOG2_E * FLOAT32_EXPONENT:
             return products, False
         del products
-        return ExactDistances(a, b, scale=scale, middle=middle, dtype=np.float64, threads=threads), True
+        return ExactDistances(*dense, scale=scale, middle=middle, dtype=np.float64, threads=threads), True
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +206,7 @@ class Sigmoid(_Shaped):
         super().__post_init__()
         object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         products = self._products(a, b, threads)
         terms = np.full(products.shape[0], -self.coef0, np.float32), np.zeros(products.shape[1], np.float32)
         return ProductGram(products, Shaping(TANGENT, *terms), np.tanh(products.a_norms + self.coef0), threads)
@@ -212,10 +223,12 @@ class Precomputed(Kernel):
 
     takes = (DenseRows,)
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
+        assert isinstance(a, DenseRows)
         if b is None:
             require_kernel_matrix(a.values)
             return GivenGram(a.values)
+        assert isinstance(b, DenseRows)
         if b.n_features != a.n_features:
             raise DotaddError(
                 f"the kernel matrix has {b.n_features} columns, and there are {a.n_features} training examples"
@@ -236,7 +249,7 @@ class FunctionKernel(Kernel):
         if not callable(self.function):
             raise DotaddError(f"FunctionKernel takes a function of two arrays, and not {self.function!r}")
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         return FunctionGram(self.function, a, b)
 
     def __repr__(self) -> str:
@@ -252,10 +265,7 @@ class FeatureKernel(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.phi, FeatureMap):
             raise DotaddError(f"FeatureKernel takes a feature map such as Spectrum(8), and not {self.phi!r}")
-
-    @property
-    def takes(self) -> tuple[type[Batch], ...]:  # type: ignore[override]  # what its map takes
-        return self.phi.takes
+        object.__setattr__(self, "takes", self.phi.takes)
 
     @property
     def resolved(self) -> bool:
@@ -268,7 +278,7 @@ class FeatureKernel(Kernel):
         rows = self._own(batch)
         return type(self)(self.phi.resolve(Shape.of(rows)).learn(rows))
 
-    def _gram(self, a: Taken, b: Taken, threads: int) -> Gram:
+    def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         for batch in (a, b):
             if batch is not None and (bad := self.phi.check(batch)) is not None:
                 raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
@@ -297,18 +307,24 @@ def variance(batch: DenseRows | SparseRows) -> float:
     return sum(float(np.vdot(part, part)) for part in apart) / size
 
 
-def _dense(a: Taken, b: Taken) -> bool:
-    """Whether both are dense. Two widths that do not fit are refused."""
+def _vectors(batch: Batch) -> DenseRows | SparseRows:
+    """What `gram` has looked at already."""
+    assert isinstance(batch, DenseRows | SparseRows)
+    return batch
+
+
+def _dense(a: Batch, b: Batch | None) -> tuple[DenseRows, DenseRows | None] | None:
+    """Both, if both are dense. Two widths that do not fit are refused."""
     if b is not None:
-        theirs, ours = b.n_features, a.n_features
+        theirs, ours = _vectors(b).n_features, _vectors(a).n_features
         if theirs > ours or (isinstance(b, DenseRows) and theirs != ours):
             raise DotaddError(f"rows have {theirs} features, and those of the kernel's other side {ours}")
-    return isinstance(a, DenseRows) and isinstance(b, DenseRows | None)
+    return (a, b) if isinstance(a, DenseRows) and isinstance(b, DenseRows | None) else None
 
 
-def _expansions(a: Taken, b: Taken, threads: int) -> tuple[InMemory, InMemory]:
+def _expansions(a: Batch, b: Batch | None, threads: int) -> tuple[InMemory, InMemory]:
     """Vectors as maps see them."""
-    phi = Linear(n_features=a.n_features)
+    phi = Linear(n_features=_vectors(a).n_features)
     rows = InMemory(phi, a, threads=threads)
     return rows, rows if b is None else InMemory(phi, b, threads=threads)
 

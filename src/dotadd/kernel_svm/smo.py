@@ -18,8 +18,7 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.kernel_svm.cache import RowCache
-from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings
-from dotadd.kernel_svm.run import WORK, KernelRun
+from dotadd.kernel_svm.problem import WORK, KernelProblem, KernelResult, KernelRun, KernelSettings
 from dotadd.kernel_svm.smo_steps import (
     FEWER,
     ROUNDING,
@@ -37,6 +36,7 @@ from dotadd.solvers.result import Reason
 
 NEAR = 10.0  # times tol: where shrinking is reconsidered
 INSIDE = 0.99  # of tol is what the steps go for, so that f from scratch, rounded otherwise, agrees
+DUAL, COARSEST, TOL = 0, 1, 2  # numbers that run along: the dual objective, the largest change of f in a step; and tol
 
 
 def smo(problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None = None) -> KernelResult:
@@ -71,7 +71,7 @@ class _Solver:
     def __init__(self, run: KernelRun) -> None:
         n = len(run.alpha)
         self.run = run
-        self.running = np.zeros(2)  # the dual objective, and the largest change of f in a step
+        self.running = np.array([0.0, 0.0, INSIDE * run.settings.tol])
         self.diagonal = run.gram.diagonal().astype(np.float32)
         self.f = np.zeros(n)
         self.proven = True  # whether f of all examples is from scratch
@@ -118,13 +118,13 @@ class _Solver:
     def _advance(self, most: int) -> bool:
         """Some steps among the active examples; returns whether they are done."""
         run, active, cache = self.run, self.active, self.cache
-        tol, pause = INSIDE * run.settings.tol, max(1, WORK // max(1, len(active.f)))
+        pause = max(1, WORK // max(1, len(active.f)))
         done = False
         while most > 0 and not done:
             self.proven = False
             with run.timed("steps"):
                 taken, wanted, hits, done = _take_steps(
-                    cache.rows, cache.place, cache.last_use, *active[1:], tol, min(most, pause), self.running
+                    cache.rows, cache.place, cache.last_use, *active[1:], min(most, pause), self.running
                 )
             most -= taken
             run.steps += taken
@@ -134,7 +134,7 @@ class _Solver:
                     cache.fetch(wanted, active.likely(cache.together, np.flatnonzero(cache.place < 0)))
             if run.due:
                 self._put_back()
-                run.dual = float(self.running[0])
+                run.dual = float(self.running[DUAL])
                 run.say(active.violation(), len(self.f))
             run.check()
         return done
@@ -164,7 +164,7 @@ class _Solver:
         with self.run.timed("certify"):
             self._put_back()
             self._compute(None)
-            self.running[0] = objectives(self.f, *self.run.of(slice(None)), 0.0)[1]
+            self.running[DUAL] = objectives(self.f, *self.run.of(slice(None)), 0.0)[1]
             self.proven = True
 
 
@@ -175,12 +175,13 @@ def _worth_keeping(f, sign, cost, alpha):
 
 
 @kernel
-def _take_steps(rows, place, last_use, diagonal, sign, cost, alpha, f, tol, max_steps, running):
-    """Steps of SMO with the rows that are there; running[0] grows by what they gain.
+def _take_steps(rows, place, last_use, diagonal, sign, cost, alpha, f, max_steps, running):
+    """Steps of SMO with the rows that are there; running[DUAL] grows by what they gain.
 
     Returns their number, an example whose row is needed to go on (or -1), how often rows were there, and whether the
     conditions hold or rounding ends it.
     """
+    tol = running[TOL]
     g = sign - f
     rise, fall = membership(sign, cost, alpha)
     clock = last_use.max()
@@ -197,7 +198,7 @@ def _take_steps(rows, place, last_use, diagonal, sign, cost, alpha, f, tol, max_
         clock += 1
         last_use[place[i]] = clock
         j, widest = partner(row_i, diagonal, g, fall, i)
-        enough = max(tol, ROUNDING * running[1])
+        enough = max(tol, ROUNDING * running[COARSEST])
         if not exact and widest <= enough + SLACK * abs(g[i]):
             i, exact = highest(g, rise), True
             continue
@@ -215,8 +216,8 @@ def _take_steps(rows, place, last_use, diagonal, sign, cost, alpha, f, tol, max_
         if to_i == 0.0 or to_j == 0.0:
             done = True
             break
-        running[0] += to_i * (below - 0.5 * to_i * (diagonal[i] + diagonal[j] - 2.0 * row_i[j]))
-        running[1] = max(running[1], to_i * diagonal[i], -to_j * diagonal[j])
+        running[DUAL] += to_i * (below - 0.5 * to_i * (diagonal[i] + diagonal[j] - 2.0 * row_i[j]))
+        running[COARSEST] = max(running[COARSEST], to_i * diagonal[i], -to_j * diagonal[j])
         hits += 2
         step += 1
         i, exact = update(g, row_i, row_j, to_i, to_j, rise), False

@@ -55,11 +55,11 @@ class SparseProducts(Products):
         self.column_terms = self.b_norms / 2 if distances else np.zeros(len(b))
 
     @cached_property
-    def a_norms(self) -> np.ndarray:  # type: ignore[override]  # made when it is asked for
+    def a_norms(self) -> np.ndarray:
         return self._norms(self.a)
 
     @cached_property
-    def b_norms(self) -> np.ndarray:  # type: ignore[override]  # made when it is asked for
+    def b_norms(self) -> np.ndarray:
         return self.a_norms if self.b is self.a else self._norms(self.b)
 
     def _norms(self, expansion: InMemory) -> np.ndarray:
@@ -88,17 +88,16 @@ class SparseProducts(Products):
         lanes = np.empty((min(len(taken), int(self.bounds[rows].sum())), len(rows)))
         count = done = 0
         for block, at, seen in self.a.blocks(rows):
-            args = block.start, block.end, block.indices, block.values, at
-            count = _place(*args, keys, places, taken, count, done, lanes)
+            seats = block.start, block.end, at
+            count = _place(seats, block.indices, block.values, keys, places, taken, count, done, lanes)
             done += len(seen)
         row_terms, column_terms = self.row_terms[rows], self.column_terms[columns]
 
         def work(piece: tuple[int, int]) -> None:
             lo, stop = piece
             for block, at, seen in self.b.blocks(columns[lo:stop]):
-                args = block.start, block.end, block.indices, block.values, at
-                terms = column_terms[lo : lo + len(seen)]
-                _multiply(*args, keys, places, lanes, self.square, row_terms, terms, first + lo, out)
+                seats, terms = (block.start, block.end, at), (row_terms, column_terms[lo : lo + len(seen)])
+                _multiply(seats, block.indices, block.values, keys, places, lanes, self.square, terms, first + lo, out)
                 lo += len(seen)
 
         for_each(row_pieces(len(columns), self.threads, 4), work, self.threads)
@@ -128,8 +127,9 @@ def _entry(keys, places, slot):
 
 
 @kernel
-def _place(start, end, indices, values, at, keys, places, taken, count, first, lanes):
-    """Write rows at[j] to the lanes from `first` on; the number of places that are taken then."""
+def _place(seats, indices, values, keys, places, taken, count, first, lanes):
+    """Write rows at[j] of a block to the lanes from `first` on; the number of places that are taken then."""
+    start, end, at = seats
     for j in range(len(at)):
         lo = np.uint64(start[at[j]])
         for k in range(lo, np.uint64(end[at[j]])):
@@ -148,8 +148,10 @@ def _place(start, end, indices, values, at, keys, places, taken, count, first, l
 
 
 @kernel
-def _multiply(start, end, indices, values, at, keys, places, lanes, square, row_terms, column_terms, first, out):
-    """out[r, first + j] = square <row r of the lanes, row at[j]> - row_terms[r] - column_terms[j]"""
+def _multiply(seats, indices, values, keys, places, lanes, square, terms, first, out):
+    """out[r, first + j] = square <row r of the lanes, row at[j] of the block> - row_terms[r] - column_terms[j]"""
+    start, end, at = seats
+    row_terms, column_terms = terms
     rows = lanes.shape[1]
     sums = np.empty(rows)
     for j in range(len(at)):

@@ -20,7 +20,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.scratch import bucket_of, enter, longer, mixed, near
+from dotadd.automata.scratch import bucket_of, enter, mixed, more_room, near, rebuilt
 
 NONE = -1
 TOLERANCE = 1e-10  # two weights are the same if they differ by less, relative to their size
@@ -29,56 +29,49 @@ MORE_STATES, MORE_ARCS, MORE_SCRATCH = 1, 2, 3
 
 
 class CanonicalStates:
-    """States by number; those that an arc leads to have smaller numbers than the one that it leaves."""
+    """States by number; those that an arc leads to have smaller numbers than the one that it leaves.
+
+    `arrays` is what kernels are given: begins, keys, finals and strings of the states, labels, targets and weights of
+    the arcs, and the table in which states are found by their keys.
+    """
 
     def __init__(self, plain: bool) -> None:
         self.plain, self.states, self.arcs = plain, 0, 0
         self._used = 1 << 10  # arcs in use when they were last moved together
         self._scratch = 1 << 10
-        self.begins = np.zeros(257, np.int64)
-        self.keys, self.finals, self.strings = np.empty(256, np.uint64), np.empty(256), np.empty(256, np.int64)
-        self.labels, self.targets, self.weights = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024)
-        self.table = np.full(512, NONE, np.int32)
+        self.arrays: tuple[np.ndarray, ...] = (
+            np.zeros(257, np.int64), np.empty(256, np.uint64), np.empty(256), np.empty(256, np.int64),
+            np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024), np.full(512, NONE, np.int32),
+        )  # fmt: skip
 
     def sum(self, root: int, a: float, phi: Automaton, b: float) -> tuple[int, float]:
         """The state of a W_root + b Phi, and the factor that was taken out; NONE if nothing is left."""
         while True:
             missing, node, factor, self.states, self.arcs = _sum(
-                *phi.arrays, phi.start, b, root, a, self.plain, self._scratch, *self.arrays, self.table,
-                self.states, self.arcs,
-            )  # fmt: skip
+                a, root, b, phi.arrays, phi.start, self.plain, self._scratch, self.arrays, self.states, self.arcs
+            )
             if not missing:
                 return int(node), float(factor)
             self._grow(missing)
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.begins, self.keys, self.finals, self.strings, self.labels, self.targets, self.weights
-
     def _grow(self, missing: int) -> None:
+        states, arcs, table = self.arrays[:4], self.arrays[4:7], self.arrays[7]
         if missing == MORE_SCRATCH:
             self._scratch *= 2
         elif missing == MORE_ARCS:
-            room = 2 * len(self.labels)
-            self.labels, self.targets, self.weights = (
-                longer(array, room) for array in (self.labels, self.targets, self.weights)
-            )
+            arcs = more_room(arcs, len(arcs[0]))
         else:
-            room = 2 * len(self.keys)
-            self.begins = longer(self.begins, room + 1)
-            self.keys, self.finals, self.strings = (
-                longer(array, room) for array in (self.keys, self.finals, self.strings)
-            )
-            self.table = np.full(2 * room, NONE, np.int32)
-            _reindex(self.keys, self.states, self.table)
+            states = more_room(states, len(states[1]))
+            table = np.full(2 * len(table), NONE, np.int32)
+            rebuilt(table, states[1], self.states)
+        self.arrays = (*states, *arcs, table)
 
     def collected(self, root: int, at_once: bool = False) -> int:
         """Let go of all that cannot be reached from the root, if that is worth it; returns the root's new number."""
         if not at_once and self.arcs <= 2 * self._used:
             return root
-        root, self.states, self.arcs = _collect(root, self.states, *self.arrays)
-        self.table[:] = NONE
-        _rekey(self.plain, self.states, *self.arrays, self.table)
+        root, self.states, self.arcs = _collect(root, self.states, self.arrays)
+        _rekey(self.plain, self.states, self.arrays)
         self._used = max(self.arcs, 1 << 10)
         return int(root)
 
@@ -86,13 +79,13 @@ class CanonicalStates:
         """All states, which have to be those that can be reached from the root, as an automaton."""
         if root == NONE:
             return Automaton.from_arcs([], {})
-        count, arcs = self.states, self.arcs
-        weights, finals = self.weights[:arcs].copy(), self.finals[:count].copy()
-        weights[self.begins[root] : self.begins[root + 1]] *= factor
+        begins, _, finals, _, labels, targets, weights, _ = self.arrays
+        labels, targets, weights = labels[: self.arcs], targets[: self.arcs], weights[: self.arcs].copy()
+        finals = finals[: self.states].copy()
+        weights[begins[root] : begins[root + 1]] *= factor
         finals[root] *= factor
-        sources = np.repeat(np.arange(count), np.diff(self.begins[: count + 1]))
-        labels = self.labels[:arcs]
-        return Automaton.from_arrays(sources, self.targets[:arcs], labels, labels, weights, finals, root)
+        sources = np.repeat(np.arange(self.states), np.diff(begins[: self.states + 1]))
+        return Automaton.from_arrays(sources, targets, labels, labels, weights, finals, root)
 
 
 @inner
@@ -155,11 +148,10 @@ def _total(one, other):
 
 
 @kernel
-def _sum(
-    p_offsets, p_labels, _, p_targets, p_weights, p_finals, p_start, b, root, a, plain, scratch,
-    begins, keys, finals, strings, labels, targets, weights, table, states, arcs,
-):  # fmt: skip
-    """What is missing, or 0; the sum's state and factor; how many states and arcs there are now."""
+def _sum(a, root, b, phi, p_start, plain, scratch, store, states, arcs):
+    """a W_root + b Phi: what is missing, or 0; the sum's state and factor; how many states and arcs there are now."""
+    p_offsets, p_labels, _, p_targets, p_weights, p_finals = phi
+    begins, keys, finals, strings, labels, targets, weights, table = store
     depths = len(p_finals) + 1
     old, new = np.empty(depths, np.int64), np.empty(depths, np.int64)  # the two states of each pair on the path
     old_factor, new_factor = np.empty(depths), np.empty(depths)
@@ -249,14 +241,11 @@ def _sum(
 
 
 @kernel
-def _reindex(keys, states, table):
-    for q in range(states):
-        enter(table, keys[q], q)
-
-
-@kernel
-def _rekey(plain, states, begins, keys, finals, strings, labels, targets, weights, table):
+def _rekey(plain, states, store):
     """Enter all states anew, since the numbers of those that their arcs lead to have changed."""
+    begins, keys, finals, _, labels, targets, weights, table = store
+    for place in range(len(table)):
+        table[place] = NONE
     for q in range(states):
         lo, hi = begins[q], begins[q + 1]
         bucket, _ = bucket_of(_number(plain, finals[q], lo, hi, labels, targets, weights))
@@ -265,8 +254,9 @@ def _rekey(plain, states, begins, keys, finals, strings, labels, targets, weight
 
 
 @kernel
-def _collect(root, states, begins, keys, finals, strings, labels, targets, weights):
+def _collect(root, states, store):
     """Move the states that can be reached from the root together; the root, states and arcs there are then."""
+    begins, _, finals, strings, labels, targets, weights, _ = store
     used = np.zeros(states, np.bool_)
     if root >= 0:
         used[root] = True

@@ -28,9 +28,8 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.automata.automaton import Automaton
-from dotadd.automata.weights.automaton import WeightAutomaton, check_feature_automaton
+from dotadd.automata.weights import WeightAutomaton, WeightTrie, check_feature_automaton
 from dotadd.automata.weights.canonical import NONE, CanonicalStates
-from dotadd.automata.weights.trie import WeightTrie
 
 
 class IncrementalMinimal(WeightAutomaton):
@@ -50,10 +49,7 @@ class IncrementalMinimal(WeightAutomaton):
         check_feature_automaton(phi)
         if self._root == NONE:
             return 0.0
-        begins, _, finals, _, labels, targets, weights = self._store.arrays
-        return float(
-            _product(*phi.arrays, phi.start, begins, finals, labels, targets, weights, self._root, self._factor)
-        )
+        return float(_product(phi.arrays, phi.start, self._store.arrays, self._root, self._factor))
 
     @property
     def transitions(self) -> int:
@@ -66,11 +62,10 @@ class IncrementalMinimal(WeightAutomaton):
 
 
 @kernel
-def _product(
-    p_offsets, p_labels, _, p_targets, p_weights, p_finals, p_start,
-    begins, finals, labels, targets, weights, root, factor,
-):  # fmt: skip
+def _product(phi, p_start, store, root, factor):
     """D(Phi' o W') by going along the strings of both."""
+    p_offsets, p_labels, _, p_targets, p_weights, p_finals = phi
+    begins, _, finals, _, labels, targets, weights, _ = store
     room = len(p_labels) + 1
     states, nodes, factors = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     states[0], nodes[0], factors[0], depth = p_start, root, factor, 1
@@ -103,9 +98,11 @@ class NumberedMinimal(WeightAutomaton):
 
     def add(self, alpha: float, phi: Automaton) -> None:
         check_feature_automaton(phi)
-        if phi not in self._known and self._root != NONE and self._visit(phi, 0.0)[1]:
+        known = phi in self._known
+        if not known and self._root != NONE and self._visit(phi, 0.0)[1]:
             self._known.add(phi)
-        if phi in self._known:
+            known = True
+        if known:
             self._visit(phi, float(alpha), adding=True)
             return
         self._waiting.add(alpha, phi)
@@ -118,10 +115,9 @@ class NumberedMinimal(WeightAutomaton):
             return
         new, store = self._waiting.automaton(), self._store
         root, _ = store.sum(self._root, 1.0, new, 1.0)
-        weights = np.zeros(store.strings[root] if root != NONE else 0)
+        weights = np.zeros(store.arrays[3][root] if root != NONE else 0)  # as many as there are strings
         if self._root != NONE:
-            begins, _, finals, _, labels, targets, numbers = store.arrays
-            _move(begins, finals, labels, targets, numbers, self._root, root, self._weights, weights, store.arcs)
+            _move(store.arrays, self._root, root, self._weights, weights, store.arcs)
         self._root, self._weights, self._waiting = store.collected(root, at_once=True), weights, WeightTrie()
         if self._root != NONE:
             self._visit(new, 1.0, adding=True)
@@ -133,10 +129,8 @@ class NumberedMinimal(WeightAutomaton):
 
     def _visit(self, phi: Automaton, factor: float, *, adding: bool = False) -> tuple[float, bool]:
         """The sum of products, and whether all strings of Phi' are there; adding puts the factor times Phi' to them."""
-        begins, _, finals, _, labels, targets, numbers = self._store.arrays
-        total, found = _numbered(
-            *phi.arrays, phi.start, factor, begins, finals, labels, targets, numbers, self._root, self._weights, adding
-        )
+        store, root = self._store.arrays, self._root
+        total, found = _numbered(phi.arrays, phi.start, store, root, self._weights, factor, adding)
         return float(total), bool(found)
 
     @property
@@ -151,7 +145,7 @@ class NumberedMinimal(WeightAutomaton):
     def automaton(self) -> Automaton:
         """W' as a trie, where each string has a state of its own for its weight."""
         self.settle()
-        begins, _, finals, _, labels, targets, numbers = self._store.arrays
+        begins, _, finals, _, labels, targets, numbers, _ = self._store.arrays
         arcs: list[tuple[int, int, int]] = []
         ends: dict[int, float] = {}
         open_states = [] if self._root == NONE else [(self._root, 0, 0)]
@@ -166,11 +160,10 @@ class NumberedMinimal(WeightAutomaton):
 
 
 @kernel
-def _numbered(
-    p_offsets, p_labels, _, p_targets, p_weights, p_finals, p_start, factor,
-    begins, finals, labels, targets, numbers, root, w, adding,
-):  # fmt: skip
+def _numbered(phi, p_start, store, root, w, factor, adding):
     """Go along the strings of Phi' that W' has, adding to their weights or summing up products."""
+    p_offsets, p_labels, _, p_targets, p_weights, p_finals = phi
+    begins, _, finals, _, labels, targets, numbers, _ = store
     room = len(p_labels) + 1
     states, nodes, places = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     factors = np.empty(room)
@@ -200,8 +193,9 @@ def _numbered(
 
 
 @kernel
-def _move(begins, finals, labels, targets, numbers, old_root, new_root, old_weights, new_weights, arcs):
+def _move(store, old_root, new_root, old_weights, new_weights, arcs):
     """The weights of all old strings to their new places."""
+    begins, _, finals, _, labels, targets, numbers, _ = store
     old, new = np.empty(arcs + 1, np.int64), np.empty(arcs + 1, np.int64)
     old_places, new_places = np.empty(arcs + 1, np.int64), np.empty(arcs + 1, np.int64)
     old[0], new[0], old_places[0], new_places[0], depth = old_root, new_root, 0, 0, 1
