@@ -58,16 +58,16 @@ class Automaton:
     symbols: SymbolTable | None = None
 
     def __post_init__(self) -> None:
-        arrays = {
-            "offsets": _typed("offsets", self.offsets, np.int64),
-            "ilabels": _typed("labels", self.ilabels, np.int32),
-            "olabels": _typed("labels", self.olabels, np.int32),
-            "targets": _typed("targets", self.targets, np.int32),
-            "weights": _typed("weights", self.weights, np.float64),
-            "finals": _typed("final weights", self.finals, np.float64),
-        }
-        _check(**arrays, start=self.start)
-        self._keep(tuple(arrays.values()), int(self.start), self.symbols)
+        arrays = (
+            _typed("offsets", self.offsets, np.int64),
+            _typed("labels", self.ilabels, np.int32),
+            _typed("labels", self.olabels, np.int32),
+            _typed("targets", self.targets, np.int32),
+            _typed("weights", self.weights, np.float64),
+            _typed("final weights", self.finals, np.float64),
+        )
+        _check(arrays, self.start)
+        self._keep(arrays, int(self.start), self.symbols)
 
     def _keep(self, arrays: tuple[np.ndarray, ...], start: int, symbols: SymbolTable | None) -> None:
         values: dict[str, object] = {"start": start, "symbols": symbols}
@@ -165,6 +165,24 @@ class Automaton:
         finals[n] = weight
         targets = np.arange(1, n + 1, dtype=np.int32)
         return cls.made(offsets, letters, letters, targets, np.ones(n), finals, symbols=symbols)
+
+    def part(self, states: np.ndarray, arcs: np.ndarray, stands_for: np.ndarray | None = None) -> Self:
+        """The states of a mask, numbered anew, and of their arcs those of another mask, none of any other state.
+
+        An arc leads to what stands for its target.
+        """
+        new, targets = (np.cumsum(states) - 1).astype(np.int32), self.targets[arcs]
+        before = np.concatenate([[0], np.cumsum(arcs)])
+        return self.made(
+            before[np.append(self.offsets[:-1][states], len(arcs))],
+            self.ilabels[arcs],
+            self.olabels[arcs],
+            new[targets if stands_for is None else stands_for[targets]],
+            self.weights[arcs],
+            self.finals[states],
+            start=int(new[self.start]),
+            symbols=self.symbols,
+        )
 
     @property
     def n_states(self) -> int:
@@ -304,15 +322,8 @@ def _typed(what: str, array: object, dtype: type[np.generic]) -> np.ndarray:
     return np.ascontiguousarray(array, dtype)
 
 
-def _check(
-    offsets: np.ndarray,
-    ilabels: np.ndarray,
-    olabels: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray,
-    finals: np.ndarray,
-    start: int,
-) -> None:
+def _check(arrays: Arrays, start: int) -> None:
+    offsets, ilabels, olabels, targets, weights, finals = arrays
     n, arcs = len(finals), len(targets)
     if not 0 < n <= MAX_STATES:
         raise AutomatonError(f"an automaton has from 1 to {MAX_STATES} states, and not {n}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.automata.automaton import EPSILON, Automaton, offsets_of
+from dotadd.automata.automaton import EPSILON, Automaton
 from dotadd.automata.paths import closed_sum, coaccessible, connect, depth_first, shortest_distance
 from dotadd.automata.scratch import more_room
 
@@ -22,15 +22,7 @@ def remove_epsilon(a: Automaton) -> Automaton:
     if not epsilon.any():
         return a
     sources = a.sources
-    silent = Automaton.made(
-        offsets_of(sources[epsilon], a.n_states),
-        a.ilabels[epsilon],
-        a.olabels[epsilon],
-        a.targets[epsilon],
-        a.weights[epsilon],
-        a.finals,
-        start=a.start,
-    )
+    silent = a.part(np.ones(a.n_states, np.bool_), epsilon)
     finals = shortest_distance(silent, backward=True)
     # Paths of epsilons matter where one can stand after a symbol, and as far as they lead to the next one.
     begins = np.zeros(a.n_states, np.bool_)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import inner, kernel
-from dotadd.automata.automaton import Automaton, check_acceptor, offsets_of
+from dotadd.automata.automaton import Automaton, check_acceptor
 from dotadd.automata.paths import check_acyclic, connect, topological_order
 from dotadd.automata.scratch import WIDTH, bucket_of, mixed, near
 from dotadd.automata.symbols import SymbolTable
@@ -122,19 +122,7 @@ def minimize(a: Automaton, tolerance: float = 1e-9) -> Automaton:
     offsets, labels, _, targets, weights, finals = a.arrays
     same = _merged(offsets, labels, targets, weights, finals, topological_order(a), a.start, float(tolerance))
     kept = same == np.arange(a.n_states)
-    new = (np.cumsum(kept) - 1).astype(np.int32)
-    sources = a.sources
-    arcs = kept[sources]
-    return Automaton.made(
-        offsets_of(new[sources[arcs]], int(kept.sum())),
-        labels[arcs],
-        labels[arcs],
-        new[same[targets[arcs]]],
-        weights[arcs],
-        finals[kept],
-        start=int(new[a.start]),
-        symbols=a.symbols,
-    )
+    return a.part(kept, kept[a.sources], same)
 
 
 @inner

@@ -29,22 +29,9 @@ def connect(a: Automaton) -> Automaton:
     An arc of weight 0 is none, and goes too.
     """
     useful = accessible(a) & coaccessible(a, a.finals != 0.0)
-    sources = a.sources
-    arcs = useful[sources] & useful[a.targets] & (a.weights != 0.0)
+    arcs = useful[a.sources] & useful[a.targets] & (a.weights != 0.0)
     useful[a.start] = True
-    if useful.all() and arcs.all():
-        return a
-    new = (np.cumsum(useful) - 1).astype(np.int32)
-    return Automaton.made(
-        offsets_of(new[sources[arcs]], int(useful.sum())),
-        a.ilabels[arcs],
-        a.olabels[arcs],
-        new[a.targets[arcs]],
-        a.weights[arcs],
-        a.finals[useful],
-        start=int(new[a.start]),
-        symbols=a.symbols,
-    )
+    return a if useful.all() and arcs.all() else a.part(useful, arcs)
 
 
 def accessible(a: Automaton) -> np.ndarray:

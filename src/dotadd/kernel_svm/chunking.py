@@ -24,7 +24,7 @@ from dotadd.errors import DotaddError
 from dotadd.kernel_svm.cache import ChunkMatrix, RowCache
 from dotadd.kernel_svm.problem import WORK, KernelProblem, KernelResult, KernelRun, KernelSettings
 from dotadd.kernel_svm.smo_steps import solve_chunk
-from dotadd.kernel_svm.working_set import select, violation
+from dotadd.kernel_svm.working_set import select, widest
 from dotadd.solvers.result import Reason
 
 Q_ROWS = 200  # size of the working set
@@ -50,8 +50,7 @@ def chunking(
         raise DotaddError("linadd needs a kernel with a feature map, such as Spectrum(8), or the linear one")
     q = q or (int(Q_LINADD * len(problem) ** 0.5) if linadd else Q_ROWS)
     solver = _Solver(KernelRun(problem, settings, alpha), q, linadd)
-    with solver.run.clock:
-        return solver.result(solver.run.until_the_end(solver.solve))
+    return solver.run.solved(solver.solve, solver.result)
 
 
 class _Solver:
@@ -99,8 +98,7 @@ class _Solver:
         return self._violation()
 
     def _violation(self) -> float:
-        up_max, low_min, *_ = violation(self.f, *self.run.of(slice(None)))
-        return float(up_max - low_min)
+        return widest(self.f, *self.run.of(slice(None)))
 
     def _step(self, tol: float) -> bool:
         """Optimise a working set; returns whether that changed anything."""

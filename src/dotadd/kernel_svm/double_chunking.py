@@ -33,7 +33,7 @@ from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.irwls import solve_small
 from dotadd.kernel_svm.problem import WORK, KernelProblem, KernelResult, KernelRun, KernelSettings
 from dotadd.kernel_svm.smo_steps import solve_chunk
-from dotadd.kernel_svm.working_set import Limits, margins, next_chunk, select, violation
+from dotadd.kernel_svm.working_set import Limits, margins, next_chunk, select, widest
 from dotadd.solvers.result import Reason
 
 FIRST = 1000  # examples in the first large chunk, and at least in later ones
@@ -61,8 +61,7 @@ def double_chunking(
     newcomers: the share of a large chunk that is for violators, above 0 and below 1
     """
     solver = _Solver(KernelRun(problem, settings, alpha), large, small, newcomers)
-    with solver.run.clock:
-        return solver.result(solver.run.until_the_end(solver.solve))
+    return solver.run.solved(solver.solve, solver.result)
 
 
 class _Solver:
@@ -117,8 +116,7 @@ class _Solver:
     def _violation(self) -> float:
         """Among the examples whose f is as of now."""
         rows = self.outputs.fresh()
-        up_max, low_min, *_ = violation(self.outputs.f[rows], *self.run.of(rows))
-        return float(up_max - low_min)
+        return widest(self.outputs.f[rows], *self.run.of(rows))
 
     def _solve_large(self, tol: float, now: float) -> bool:
         """Choose a large chunk and solve it; returns whether that changed anything."""
@@ -153,8 +151,7 @@ class _Solver:
                 self.run.check()
             return
         while True:
-            up_max, low_min, *_ = violation(f, sign, cost, alpha)
-            if up_max - low_min <= tol:
+            if widest(f, sign, cost, alpha) <= tol:
                 return
             some = select(f, sign, cost, alpha, self.small)
             theirs, outputs = alpha[some], f[some]

@@ -25,7 +25,7 @@ import numpy as np
 
 from dotadd._jit import plain
 from dotadd.kernel_svm.gram import Gram
-from dotadd.kernel_svm.working_set import intercept, objectives, violation
+from dotadd.kernel_svm.working_set import intercept, objectives, widest
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason, relative_gap
 
@@ -130,13 +130,12 @@ def answer(
     """The result that alpha and its outputs f are; nothing is said about how good it is if f is not from scratch."""
     b = intercept(f, sign, cost, alpha)
     primal, dual = objectives(f, sign, cost, alpha, b)
-    up_max, low_min, *_ = violation(f, sign, cost, alpha)
     return KernelResult(
         alpha=alpha,
         intercept=float(b),
         primal=float(primal) if proved else np.nan,
         dual=float(dual) if proved else np.nan,
-        violation=max(0.0, float(up_max - low_min)) if proved else np.nan,
+        violation=max(0.0, widest(f, sign, cost, alpha)) if proved else np.nan,
         reason=reason if proved else Reason.INTERRUPTED,
         steps=steps,
         seconds=seconds or {},
@@ -237,12 +236,14 @@ class KernelRun:
         self.trace.append(KernelProgress(self.steps, elapsed, self.dual, violation, support, seen))
         self.clock.tell(self.settings.on_progress, self.trace[-1])
 
-    def until_the_end(self, solve: Callable[[], Reason]) -> Reason:
-        """Why it ended: as the solver says, or by Ctrl-C, or because time is up."""
-        try:
-            return solve()
-        except StoppedError as stopped:
-            return stopped.reason
+    def solved(self, solve: Callable[[], Reason], result: Callable[[Reason], KernelResult]) -> KernelResult:
+        """The result, told why it ended: as the solver says, or by Ctrl-C, or because time is up."""
+        with self.clock:
+            try:
+                reason = solve()
+            except StoppedError as stopped:
+                reason = stopped.reason
+            return result(reason)
 
     def proved(self, prove: Callable[[], object]) -> bool:
         """Whether f is from scratch in the end: nobody has left that out by a second Ctrl-C."""

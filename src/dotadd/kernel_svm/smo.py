@@ -31,7 +31,7 @@ from dotadd.kernel_svm.smo_steps import (
     update,
     worth_keeping,
 )
-from dotadd.kernel_svm.working_set import objectives, select, violation
+from dotadd.kernel_svm.working_set import objectives, select, widest
 from dotadd.solvers.result import Reason
 
 NEAR = 10.0  # times tol: where shrinking is reconsidered
@@ -42,8 +42,7 @@ DUAL, COARSEST, TOL = 0, 1, 2  # numbers that run along: the dual objective, the
 def smo(problem: KernelProblem, settings: KernelSettings, alpha: np.ndarray | None = None) -> KernelResult:
     """The optimum, to a violation of settings.tol; kernel values take settings.memory at most."""
     solver = _Solver(KernelRun(problem, settings, alpha))
-    with solver.run.clock:
-        return solver.result(solver.run.until_the_end(solver.solve))
+    return solver.run.solved(solver.solve, solver.result)
 
 
 class _Active(NamedTuple):
@@ -57,8 +56,7 @@ class _Active(NamedTuple):
     f: np.ndarray
 
     def violation(self) -> float:
-        up_max, low_min, *_ = violation(self.f, self.sign, self.cost, self.alpha)
-        return float(up_max - low_min)
+        return widest(self.f, self.sign, self.cost, self.alpha)
 
     def likely(self, count: int, among: np.ndarray) -> np.ndarray:
         """So many of these that violate the conditions most: their rows will probably be wanted next."""

@@ -46,6 +46,12 @@ def violation(f, sign, cost, alpha):
     return up_max, low_min, i_up, i_low
 
 
+def widest(f: np.ndarray, sign: np.ndarray, cost: np.ndarray, alpha: np.ndarray) -> float:
+    """The violation; below 0 there is none."""
+    up_max, low_min, *_ = violation(f, sign, cost, alpha)
+    return float(up_max - low_min)
+
+
 @kernel
 def intercept(f, sign, cost, alpha):
     """b: the mean of g over the examples with 0 < alpha < C, on whose margin it lies.
