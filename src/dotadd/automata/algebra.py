@@ -81,19 +81,21 @@ def closure(a: Automaton) -> Automaton:
 
 def invert(a: Automaton) -> Automaton:
     """The transducer that reads what A writes, and writes what A reads."""
-    offsets, reads, writes, targets, weights, finals = a.arrays
-    arcs = writes.copy(), reads.copy(), targets.copy(), weights.copy()
-    sort_arcs(offsets, *arcs)
-    return Automaton.made(offsets, *arcs, finals, start=a.start, symbols=a.symbols)
+    return _labelled(a, a.olabels, a.ilabels)
 
 
 def project(a: Automaton, side: Literal["input", "output"]) -> Automaton:
     """The acceptor of what A reads, or of what it writes. All paths stay."""
     if side not in ("input", "output"):
         raise AutomatonError(f"a transducer is projected on its 'input' or its 'output', and not on {side!r}")
-    offsets, reads, writes, targets, weights, finals = a.arrays
-    labels = reads if side == "input" else writes
-    arcs = labels.copy(), labels.copy(), targets.copy(), weights.copy()
+    labels = a.ilabels if side == "input" else a.olabels
+    return _labelled(a, labels, labels)
+
+
+def _labelled(a: Automaton, reads: np.ndarray, writes: np.ndarray) -> Automaton:
+    """The same arcs with other labels."""
+    offsets, _, _, targets, weights, finals = a.arrays
+    arcs = reads.copy(), writes.copy(), targets.copy(), weights.copy()
     sort_arcs(offsets, *arcs)
     return Automaton.made(offsets, *arcs, finals, start=a.start, symbols=a.symbols)
 

@@ -302,6 +302,11 @@ def check_acceptor(automaton: Automaton, what: str) -> None:
         raise AutomatonError(f"this is a transducer, and {what} is for acceptors: project it on its inputs or outputs")
 
 
+def check_deterministic(a: Automaton) -> None:
+    if (state := a.first_ambiguity()) is not None:
+        raise AutomatonError(f"state {state} has two arcs for one label, or one for epsilon: determinize it first")
+
+
 def _five(arc: Sequence[float]) -> tuple[float, ...]:
     match tuple(arc):
         case (source, target, label):

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import inner, kernel
-from dotadd.automata.automaton import Automaton, check_acceptor
+from dotadd.automata.automaton import Automaton, check_acceptor, check_deterministic
 from dotadd.automata.paths import check_acyclic, connect, topological_order
 from dotadd.automata.scratch import WIDTH, bucket_of, mixed, near
 from dotadd.automata.symbols import SymbolTable
@@ -116,8 +116,7 @@ def minimize(a: Automaton, tolerance: float = 1e-9) -> Automaton:
     if not 0.0 <= tolerance <= WIDTH / 10:
         raise AutomatonError(f"the tolerance is from 0 to {WIDTH / 10:g}, and not {tolerance!r}")
     check_acceptor(a, "minimization")
-    if (state := a.first_ambiguity()) is not None:
-        raise AutomatonError(f"state {state} has two arcs for one label, or one for epsilon: determinize it first")
+    check_deterministic(a)
     a = push(a)
     offsets, labels, _, targets, weights, finals = a.arrays
     same = _merged(offsets, labels, targets, weights, finals, topological_order(a), a.start, float(tolerance))

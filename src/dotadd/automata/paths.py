@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.automata.automaton import Automaton, offsets_of
+from dotadd.automata.automaton import Automaton
 from dotadd.errors import AutomatonError
 
 if TYPE_CHECKING:
@@ -28,10 +28,15 @@ def connect(a: Automaton) -> Automaton:
 
     An arc of weight 0 is none, and goes too.
     """
-    useful = accessible(a) & coaccessible(a, a.finals != 0.0)
-    arcs = useful[a.sources] & useful[a.targets] & (a.weights != 0.0)
+    useful, arcs = _on_paths(a)
     useful[a.start] = True
     return a if useful.all() and arcs.all() else a.part(useful, arcs)
+
+
+def _on_paths(a: Automaton) -> tuple[np.ndarray, np.ndarray]:
+    """Which states and arcs lie on accepting paths."""
+    useful = accessible(a) & coaccessible(a, a.finals != 0.0)
+    return useful, useful[a.sources] & useful[a.targets] & (a.weights != 0.0)
 
 
 def accessible(a: Automaton) -> np.ndarray:
@@ -92,7 +97,7 @@ def topological_order(a: Automaton) -> np.ndarray:
     """All states of an acyclic automaton, each before those that its arcs lead to."""
     order, cycle = depth_first(a)
     if cycle >= 0:
-        raise _cyclic(cycle)
+        raise AutomatonError(f"the automaton has a cycle through state {cycle}; this needs one without cycles")
     return order
 
 
@@ -100,16 +105,8 @@ def check_acyclic(a: Automaton) -> None:
     """Refuse an automaton with a cycle on an accepting path. One that leads nowhere does no harm."""
     if depth_first(a)[1] < 0:
         return
-    useful = accessible(a) & coaccessible(a, a.finals != 0.0)
-    sources = a.sources
-    arcs = useful[sources] & useful[a.targets] & (a.weights != 0.0)
-    _, cycle = _depth_first(offsets_of(sources[arcs], a.n_states), a.targets[arcs], a.start)
-    if cycle >= 0:
-        raise _cyclic(int(cycle))
-
-
-def _cyclic(state: int) -> AutomatonError:
-    return AutomatonError(f"the automaton has a cycle through state {state}; this needs one without cycles")
+    _, arcs = _on_paths(a)
+    topological_order(a.part(np.ones(a.n_states, np.bool_), arcs))
 
 
 def depth_first(a: Automaton) -> tuple[np.ndarray, int]:

@@ -24,14 +24,13 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.automata.algebra import add, project
-from dotadd.automata.automaton import Automaton, check_acceptor
+from dotadd.automata.automaton import Automaton, check_acceptor, check_deterministic
 from dotadd.automata.composition import compose
 from dotadd.automata.determinization import determinize
 from dotadd.automata.epsilon_removal import remove_epsilon
 from dotadd.automata.minimization import minimize
 from dotadd.automata.paths import check_acyclic, total
 from dotadd.automata.scratch import longer, mixed
-from dotadd.errors import AutomatonError
 
 
 def feature_automaton(x: Automaton, transducer: Automaton) -> Automaton:
@@ -112,8 +111,7 @@ def check_feature_automaton(phi: Automaton) -> None:
     if "checked" in phi.__dict__:
         return
     check_acceptor(phi, "a feature vector")
-    if (state := phi.first_ambiguity()) is not None:
-        raise AutomatonError(f"state {state} has two arcs for one label, or one for epsilon: determinize it first")
+    check_deterministic(phi)
     check_acyclic(phi)
     phi.__dict__["checked"] = True
 

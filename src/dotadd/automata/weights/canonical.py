@@ -89,23 +89,14 @@ class CanonicalStates:
 
 
 @inner
-def _structure(lo, hi, labels, targets):
-    key = np.uint64(hi - lo)
+def _fingerprint(plain, final, lo, hi, labels, targets, weights):
+    """A hash of labels and targets, and a number from -1 to 1 that is nearly the same for weights nearly the same."""
+    key, number = np.uint64(hi - lo), 0.5 * final
     for k in range(lo, hi):
         key = mixed(mixed(key, labels[k]), targets[k])
-    return key
-
-
-@inner
-def _number(plain, final, lo, hi, labels, targets, weights):
-    """A number from -1 to 1 that is nearly the same for weights nearly the same."""
-    number = 0.5 * final
-    if not plain:
-        key = np.uint64(hi - lo)
-        for k in range(lo, hi):
-            key = mixed(mixed(key, labels[k]), targets[k])
+        if not plain:
             number += weights[k] * (0.5 + np.float64(key >> np.uint64(40)) * 2.0**-25)
-    return number
+    return key, number
 
 
 @inner
@@ -125,8 +116,8 @@ def _alike(plain, final, lo, hi, r, begins, finals, labels, targets, weights):
 @inner
 def _registered(plain, final, lo, hi, begins, keys, finals, labels, targets, weights, table):
     """The state like this one or NONE, the place where it belongs in the table, and its key."""
-    key = _structure(lo, hi, labels, targets)
-    bucket, neighbour = bucket_of(_number(plain, final, lo, hi, labels, targets, weights))
+    key, number = _fingerprint(plain, final, lo, hi, labels, targets, weights)
+    bucket, neighbour = bucket_of(number)
     mask = np.uint64(len(table)) - np.uint64(1)
     place = full = np.uint64(0)
     for side in (neighbour, bucket):  # the last place that is looked at is where the state belongs
@@ -247,9 +238,8 @@ def _rekey(plain, states, store):
     for place in range(len(table)):
         table[place] = NONE
     for q in range(states):
-        lo, hi = begins[q], begins[q + 1]
-        bucket, _ = bucket_of(_number(plain, finals[q], lo, hi, labels, targets, weights))
-        keys[q] = mixed(_structure(lo, hi, labels, targets), bucket)
+        key, number = _fingerprint(plain, finals[q], begins[q], begins[q + 1], labels, targets, weights)
+        keys[q] = mixed(key, bucket_of(number)[0])
         enter(table, keys[q], q)
 
 
