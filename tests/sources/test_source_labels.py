@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dotadd import LinearSVM, load
+from dotadd import LinearSVM, check_source, load
 from dotadd.errors import DataError
 from dotadd.sources import open as open_source
 from dotadd.sources.convert import convert
@@ -34,6 +34,8 @@ def write(folder, kind, labels):
         path.write_text("".join(f'{{"a": {x}, "label": {json.dumps(y)}}}\n' for x, y in rows))
     elif kind == "fa":
         path.write_text("".join(f">s{x} label={y}\nACGT\n" for x, y in rows))
+    elif kind == "ark":
+        path.write_text("".join(f"{y}\ts{x}\n0 1 a a 0.5\n1\n\n" for x, y in rows))
     elif kind == "npz":
         np.savez(path, x=np.arange(len(labels)).reshape(-1, 1), label=np.array(labels))
     elif kind == "parquet":
@@ -94,3 +96,53 @@ def test_identifiers_beyond_64_bits_are_refused_with_advice(tmp_path):
     path = write(tmp_path, "csv", [10**20, 10**20 + 1] * 3)
     with pytest.raises(DataError, match=r"x\.csv:2: label 1e\+20 is too large; give labels .* as integers or names"):
         LinearSVM().fit(path)
+
+
+def labels_in_chunks(path, nbytes):
+    """All labels of a file, or the complaint about it."""
+    try:
+        return [label for chunk in opened(path).chunks(nbytes) for label in chunk.y.tolist()]
+    except DataError as error:
+        return str(error)
+
+
+WORDS = ["csv", "jsonl", "fa", "ark"]  # formats whose labels are written as words
+
+
+@pytest.mark.parametrize("kind", WORDS)
+@pytest.mark.parametrize("nbytes", [8, 60, 1 << 20])
+@pytest.mark.parametrize("labels", [[1, 2, "x"], [1, "x", 2.5, "y", 2], ["x", 1, 2]])
+def test_a_name_among_few_numbers_makes_all_labels_names_in_chunks_of_any_size(tmp_path, kind, nbytes, labels):
+    path = write(tmp_path, kind, labels)
+    assert labels_in_chunks(path, nbytes) == [str(label) for label in labels]
+
+
+def test_a_source_with_a_name_among_few_numbers_keeps_the_contract(tmp_path):
+    (tmp_path / "x.csv").write_text("text,label\n" + "".join(f"{'a' * 100},{label}\n" for label in (1, 2, "x", 1)))
+    check_source(open_source(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize("kind", WORDS)
+@pytest.mark.parametrize("nbytes", [8, 60, 1 << 20])
+@pytest.mark.parametrize("place", [0, 7, 29])
+def test_a_name_among_many_numbers_is_refused_with_its_line_in_chunks_of_any_size(tmp_path, kind, nbytes, place):
+    lines = {"csv": place + 2, "jsonl": place + 1, "fa": 2 * place + 1, "ark": 4 * place + 1}
+    labels = [1, 2] * 15
+    labels[place] = "x"
+    path = write(tmp_path, kind, labels)
+    message = f"{path}:{lines[kind]}: label 'x' is not a number, unlike the others"
+    assert labels_in_chunks(path, nbytes) == message
+    source = open_source(path, on_bad_row="skip")
+    found = [label for chunk in source.chunks(nbytes) for label in chunk.y.tolist()]
+    assert (found, source.skipped.count) == (labels[:place] + labels[place + 1 :], 1)
+
+
+@pytest.mark.parametrize("nbytes", [1 << 14, 1 << 20, 1 << 24])
+def test_a_name_after_a_long_beginning_of_numbers_is_refused_in_chunks_of_any_size(tmp_path, nbytes):
+    text = "a" * 1000
+    rows = ["1"] * 1100 + ["x"] * 400  # a fourth of all, behind what decides
+    (tmp_path / "x.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for label in rows))
+    with pytest.raises(DataError, match=r"x\.csv:1102: label 'x' is not a number, unlike the others"):
+        open_source(tmp_path / "x.csv").load()
+    with pytest.raises(DataError, match=r"x\.csv:1102: label 'x' is not a number, unlike the others"):
+        list(open_source(tmp_path / "x.csv").chunks(nbytes))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 32 << 20
 Options = dict[str, Any]  # of `open`, by name
+Rows = slice | np.ndarray  # numbers of rows
 CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends
 
 
@@ -33,7 +34,8 @@ class Chunk:
     """Some consecutive examples. `y` and `weight` are None where the source has none.
 
     `path` and `lines` (line number of each row, from 1) tell where a row came from; None for arrays in memory. Where
-    rows of several files were joined, `files` holds the first row and the path of each.
+    rows of several files were joined, `files` holds the first row and the path of each. What reads text gives labels as
+    the `words` that are written there, and `FileSource` makes `y` of them (`labels.settled`).
     """
 
     batch: Batch
@@ -43,6 +45,7 @@ class Chunk:
     path: str | None = None
     lines: np.ndarray | None = None
     files: tuple[tuple[int, str | None], ...] | None = None
+    words: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -70,28 +73,29 @@ class Chunk:
         where = f"row {self.first_row + row}" + (f", column {column}" if column is not None else "")
         return DataError(f"{where}: {message}", self.path_of(row))
 
-    def slice(self, first: int, stop: int) -> Chunk:
-        """Neighbouring rows, without a copy."""
-        span = slice(first, stop)
-        y, weight, lines = (None if array is None else array[span] for array in (self.y, self.weight, self.lines))
-        files = None
-        if self.files is not None:
-            files = tuple((max(0, begin - first), path) for begin, path in self.files)
-        batch = self.batch.slice(first, stop)
-        return Chunk(batch, y, weight, self.first_row + first, self.path, lines, files)
-
-    def take(self, rows: np.ndarray) -> Chunk:
+    def take(self, rows: np.ndarray) -> Self:
         """These rows only, in order; used to drop rows that cannot be read."""
-
-        def pick(array: np.ndarray | None) -> np.ndarray | None:
-            return None if array is None else array[rows]
-
         files = None
         if self.files is not None:
             files = tuple((int(np.searchsorted(rows, first)), path) for first, path in self.files)
-        return Chunk(
-            self.batch.take(rows), pick(self.y), pick(self.weight), self.first_row, self.path, pick(self.lines), files
-        )
+        words = None if self.words is None else [self.words[row] for row in rows.tolist()]
+        beside = self._beside(rows)
+        return dataclasses.replace(beside, batch=self.batch.take(rows), files=files, words=words)
+
+    def _beside(self, rows: Rows) -> Self:
+        """The same chunk, of which the arrays beside the batch are those of these rows."""
+        y, weight, lines = (None if array is None else array[rows] for array in (self.y, self.weight, self.lines))
+        return dataclasses.replace(self, y=y, weight=weight, lines=lines)
+
+    def slice(self, first: int, stop: int) -> Self:
+        """Neighbouring rows, without a copy."""
+        rows = slice(first, stop)
+        files = None
+        if self.files is not None:
+            files = tuple((max(0, begin - first), path) for begin, path in self.files)
+        words = None if self.words is None else self.words[rows]
+        batch, first_row = self.batch.slice(first, stop), self.first_row + first
+        return dataclasses.replace(self._beside(rows), batch=batch, first_row=first_row, files=files, words=words)
 
 
 @dataclass
@@ -329,7 +333,7 @@ class Coordinates:
     def __len__(self) -> int:
         return len(self.position)
 
-    def take(self, rows: np.ndarray) -> Coordinates:
+    def take(self, rows: Rows) -> Coordinates:
         return Coordinates(self.names, self.sequence[rows], self.position[rows], self.minus[rows])
 
     def to_arrow(self) -> dict[str, pa.Array]:
@@ -351,15 +355,5 @@ class Located(Chunk):
 
     coordinates: Coordinates = field(kw_only=True)
 
-    def slice(self, first: int, stop: int) -> Located:
-        at, span = self.coordinates, slice(first, stop)
-        coordinates = Coordinates(at.names, at.sequence[span], at.position[span], at.minus[span])
-        return _located(super().slice(first, stop), coordinates)
-
-    def take(self, rows: np.ndarray) -> Located:
-        return _located(super().take(rows), self.coordinates.take(rows))
-
-
-def _located(chunk: Chunk, coordinates: Coordinates) -> Located:
-    parts = {field.name: getattr(chunk, field.name) for field in dataclasses.fields(Chunk)}
-    return Located(**parts, coordinates=coordinates)
+    def _beside(self, rows: Rows) -> Self:
+        return dataclasses.replace(super()._beside(rows), coordinates=self.coordinates.take(rows))

@@ -19,7 +19,6 @@ from dotadd.data.batches import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Options
 from dotadd.sources.files import TableFile
-from dotadd.sources.labels import Labels
 from dotadd.sources.layout import Layout, choose
 from dotadd.sources.table import numbers, one_array, side_by_side
 from dotadd.sources.text import (
@@ -79,7 +78,6 @@ class _Table:
     def __init__(self, source: DelimitedFile, names: list[str], layout: Layout, delimiter: str, headless: bool) -> None:
         self.source, self.names, self.layout = source, names, layout
         self.delimiter, self.headless = delimiter, headless
-        self.labels = Labels()
 
     @classmethod
     def begin(cls, source: DelimitedFile, sample: list[list[str]], line: int, delimiter: str) -> _Table:
@@ -120,10 +118,8 @@ class _Table:
         weight = None
         if layout.weight is not None:
             weight = numbers(columns[layout.weight]).astype(np.float64)
-        chunk = Chunk(batch, None, weight, 0, self.source.path, lines)
-        return (
-            chunk if layout.label is None else self.labels.attach(self.source, chunk, columns[layout.label].to_pylist())
-        )
+        words = None if layout.label is None else columns[layout.label].to_pylist()
+        return Chunk(batch, None, weight, 0, self.source.path, lines, words=words)
 
     def _types(self) -> dict[str, pa.DataType]:
         import pyarrow as pa

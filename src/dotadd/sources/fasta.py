@@ -6,6 +6,7 @@ The label is the last word of the header (`label=1`, `label:1` or the word itsel
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from dotadd.data.batches import Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
-from dotadd.sources.labels import Labels, label_table
+from dotadd.sources.labels import label_table, without
 from dotadd.sources.text import Piece, pieces
 
 NO_LABEL = "the header has no label as its last word, like '>name label=1'; or name a file with labels="
@@ -34,7 +35,6 @@ class FastaFile(FileSource):
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         table = None if self.labels is None else label_table(self.labels, _words)
-        reader = Labels()
         labelled: bool | None = None
         for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress, self.largest):
             chunk, headers = self._parse(piece)
@@ -43,11 +43,9 @@ class FastaFile(FileSource):
             if labelled is None:
                 last = headers[0, 2:]
                 labelled = table is not None or self.label is not None or bool(last[0] < last[1])
-            yield self._labelled(chunk, headers, piece.buffer, table, reader) if labelled else chunk
+            yield self._labelled(chunk, headers, piece.buffer, table) if labelled else chunk
 
-    def _labelled(
-        self, chunk: Chunk, headers: np.ndarray, buffer: bytearray, table: dict[str, str] | None, reader: Labels
-    ) -> Chunk:
+    def _labelled(self, chunk: Chunk, headers: np.ndarray, buffer: bytearray, table: dict[str, str] | None) -> Chunk:
         """The chunk with the labels that its headers give."""
         by_header = table is not None or self.label is not None
         firsts, stops = (headers[:, :2] if by_header else headers[:, 2:]).T.tolist()
@@ -63,7 +61,7 @@ class FastaFile(FileSource):
             value_of = {word: word.removeprefix("label=").removeprefix("label:") for word in set(words)}
             complaints = {row: NO_LABEL for row, word in enumerate(words) if not word}
             words = [value_of[word] for word in words]
-        return reader.attach(self, chunk, words, complaints)
+        return without(self, dataclasses.replace(chunk, words=words), complaints)
 
     def _word(self, header: str, table: dict[str, str] | None) -> str:
         words = header.split()

@@ -11,6 +11,7 @@ from typing import Self
 from dotadd._util.compressed import largest_record, too_large
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Options, Source, require_alike
+from dotadd.sources.labels import settled
 from dotadd.sources.layout import Layout
 from dotadd.sources.sound import sound_rows
 
@@ -19,7 +20,8 @@ SMALLEST = 1 << 20  # bytes that a line may have however little memory there is 
 
 @dataclass
 class FileSource(Source):
-    """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness.
+    """Examples in one file. Subclasses implement `read`, which need not care for row numbers and soundness, nor for
+    whether the words that labels are written as are numbers.
 
     `largest` is what a record of text or a row may take, in bytes; by default it is a share of what is free for records
     of text, and rows may take what they take.
@@ -68,7 +70,7 @@ class FileSource(Source):
         """Like `chunks`, but a file without examples is no error: it may be one of many."""
         self.skipped.clear()
         first_row = 0
-        for chunk in self._named(self.read(nbytes)):
+        for chunk in self._named(settled(self, self.read(nbytes))):
             sound = self.sound(dataclasses.replace(chunk, first_row=first_row))
             if len(sound):
                 yield sound

@@ -13,7 +13,7 @@ from dotadd.data.batches import Images
 from dotadd.errors import DataError, require_extra
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
-from dotadd.sources.labels import Labels, label_table
+from dotadd.sources.labels import are_numbers, label_table, parsed
 from dotadd.sources.text import fields_of
 
 EXTENSIONS = (".png", ".jpg", ".jpeg")
@@ -82,7 +82,6 @@ class ImageFolder(FileSource):
 
     def _labelled(self, names: list[str]) -> tuple[list[str], np.ndarray | None]:
         """The images that have labels, and these; None if no image can have one."""
-        reader = Labels()
         if self.labels is not None:
             word_of = label_table(self.labels, _cells)
             absent = f"has no label in {self.labels}, where names are paths inside of the folder"
@@ -91,9 +90,10 @@ class ImageFolder(FileSource):
             absent = "has no label: it lies beside the subfolders that others have theirs from; move it into one"
             if not word_of:
                 return names, None
-            some_are_none = reader.parse(sorted(set(word_of.values())))[1]
-            reader.numeric = reader.numeric and not some_are_none  # names of folders are no numbers mistyped
-        y, complaints = reader.parse([word_of.get(name, "") for name in names])
+        words = [word_of.get(name, "") for name in names]
+        # Names of folders are no numbers mistyped.
+        numeric = are_numbers(words) if self.labels is not None else not parsed([*set(word_of.values())], True)[1]
+        y, complaints = parsed(words, numeric)
         for row in sorted(complaints):
             message = complaints[row] if names[row] in word_of else absent
             self.bad_row(DataError(message, self._file(names[row])))

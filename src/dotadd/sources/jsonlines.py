@@ -18,7 +18,7 @@ from dotadd.data.batches import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
-from dotadd.sources.labels import EXACT, Labels
+from dotadd.sources.labels import EXACT
 from dotadd.sources.layout import Layout, choose, listed
 from dotadd.sources.table import numbers, one_array, side_by_side
 from dotadd.sources.text import Records, pieces, records_of
@@ -54,7 +54,7 @@ class _Reader:
     """What stays the same through a file, and how a piece becomes a chunk."""
 
     def __init__(self, source: JsonLinesFile) -> None:
-        self.source, self.labels = source, Labels()
+        self.source = source
         self.layout: Layout | None = None
         self.label_types: list[pa.DataType] = []  # Arrow's, in the order in which they are tried
         self.length: int | None = None  # of an example that is a list
@@ -73,8 +73,8 @@ class _Reader:
         else:
             batch = from_arrow(columns[layout.features[0]])
         weight = None if layout.weight is None else numbers(columns[layout.weight])
-        chunk = Chunk(batch, None, weight, 0, self.source.path, records.lines)
-        return chunk if layout.label is None else self.labels.attach(self.source, chunk, _words(columns[layout.label]))
+        words = None if layout.label is None else _words(columns[layout.label])
+        return Chunk(batch, None, weight, 0, self.source.path, records.lines, words=words)
 
     def _look(self, records: Records) -> Layout | None:
         """The layout by the first line that can be read."""
@@ -126,10 +126,9 @@ class _Reader:
             lines.append(line)
         layout = self.layout
         weight_array = np.array(weights) if layout is not None and layout.weight is not None else None
-        chunk = Chunk(self._batch(examples), None, weight_array, 0, self.source.path, np.array(lines, np.int64))
-        if layout is None or layout.label is None:
-            return chunk
-        return self.labels.attach(self.source, chunk, words)
+        labels = words if layout is not None and layout.label is not None else None
+        line_array = np.array(lines, np.int64)
+        return Chunk(self._batch(examples), None, weight_array, 0, self.source.path, line_array, words=labels)
 
     def _batch(self, examples: list[Any]) -> Batch:
         if not examples:
@@ -259,6 +258,8 @@ def _word(value: object, name: str) -> str:
         return value
     if isinstance(value, bool):
         return str(int(value))
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return repr(int(value))  # Arrow does not tell 1 from 1.0
     if isinstance(value, int | float):
         return repr(value)
     raise _not_a_number(value, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,44 +19,61 @@ from dotadd.sources.text import pieces
 
 EXACT = 2.0**53  # from here on float64 takes whole numbers for their neighbours
 LARGEST = 2**63  # and here int64 ends
+LOOK = 1 << 20  # bytes of examples whose labels tell whether all of them are numbers
+ROW = 8  # bytes that a row counts for beside its own, so that rows of no letters have an end
 
 
-class Labels:
-    """Decides with the first words it sees whether labels are numbers (nine of ten have to be) or names."""
+def settled(source: Source, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """The chunks with labels made of their words, without the rows whose label cannot be used.
 
-    def __init__(self) -> None:
-        self.numeric: bool | None = None
+    The first rows decide whether labels are numbers or names. How many these are depends on the rows alone, and not on
+    how many come at a time: so small chunks are held back until there are enough.
+    """
+    held: list[Chunk] = []
+    seen: list[str] = []
+    room, numeric = LOOK, False
+    for chunk in chunks:
+        if chunk.words is None:
+            yield chunk
+        elif room <= 0:
+            yield _labelled(source, chunk, chunk.words, numeric)
+        elif len(chunk):
+            held.append(chunk)
+            ends = np.cumsum(chunk.batch.row_bytes() + ROW)
+            seen += chunk.words[: int(np.searchsorted(ends, room)) + 1]
+            room -= int(ends[-1])
+            if room <= 0:
+                numeric = are_numbers(seen)
+                yield from (_labelled(source, one, one.words or [], numeric) for one in held)
+                held = []
+    numeric = numeric or are_numbers(seen)
+    yield from (_labelled(source, one, one.words or [], numeric) for one in held)
 
-    def attach(
-        self, source: Source, chunk: Chunk, words: Sequence[str], complaints: dict[int, str] | None = None
-    ) -> Chunk:
-        """The chunk with these words as its labels, without the rows whose label cannot be used.
 
-        `complaints` are about rows that are known to have no word that can be used.
-        """
-        y, found = self.parse(words)
-        found |= complaints or {}
-        return without(source, dataclasses.replace(chunk, y=y), found)
+def _labelled(source: Source, chunk: Chunk, words: Sequence[str], numeric: bool) -> Chunk:
+    y, complaints = parsed(words, numeric)
+    return without(source, dataclasses.replace(chunk, y=y, words=None), complaints)
 
-    def parse(self, words: Sequence[str]) -> tuple[np.ndarray, dict[int, str]]:
-        """The labels, and a complaint for each row that has none that can be used."""
-        distinct = set(words)  # few, so that each is looked at once
-        if self.numeric is not False:
-            number_of = {word: _number(word) for word in distinct}
-            bad_words = {word for word, number in number_of.items() if number is None}
-            bad = [row for row, word in enumerate(words) if word in bad_words] if bad_words else []
-            written = [row for row in bad if words[row].strip()]
-            if self.numeric is None and len(words):
-                self.numeric = 10 * len(written) <= len(words)
-            if self.numeric:
-                fractions = any(isinstance(number, float) for number in number_of.values())
-                sound = {word: 0 if number is None else number for word, number in number_of.items()}
-                found = map(sound.__getitem__, words)
-                numbers = np.fromiter(found, np.float64 if fractions else np.int64, len(words))
-                return numbers, {row: _complaint(words[row]) for row in bad}
+
+def are_numbers(words: Sequence[str]) -> bool:
+    """Whether nine of ten are numbers, those that are missing not counted."""
+    names = {word for word in set(words) if word.strip() and _number(word) is None}
+    return 10 * sum(word in names for word in words) <= len(words) if names else True
+
+
+def parsed(words: Sequence[str], numeric: bool) -> tuple[np.ndarray, dict[int, str]]:
+    """Words as numbers or as names, and a complaint for each row that has none that can be used."""
+    distinct = set(words)  # few, so that each is looked at once
+    if not numeric:
         name_of = {word: word.strip() for word in distinct}
         names = np.array([name_of[word] for word in words], np.str_)
         return names, {int(row): _complaint("") for row in np.flatnonzero(names == "")}
+    number_of = {word: _number(word) for word in distinct}
+    bad = {word for word, number in number_of.items() if number is None}
+    fractions = any(isinstance(number, float) for number in number_of.values())
+    sound = {word: 0 if number is None else number for word, number in number_of.items()}
+    numbers = np.fromiter(map(sound.__getitem__, words), np.float64 if fractions else np.int64, len(words))
+    return numbers, {row: _complaint(word) for row, word in enumerate(words) if word in bad} if bad else {}
 
 
 def exact_labels(y: np.ndarray) -> np.ndarray:

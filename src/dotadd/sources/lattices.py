@@ -41,7 +41,7 @@ from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Chunk
 from dotadd.sources.delimited import DelimitedFile
 from dotadd.sources.files import FileSource
-from dotadd.sources.labels import Labels, label_table, without
+from dotadd.sources.labels import label_table, without
 from dotadd.sources.lattice_rows import LatticeRows
 from dotadd.sources.nodes import cell_draft
 from dotadd.sources.text import Piece, after_last_line, fields_of, first_lines, pieces
@@ -101,7 +101,6 @@ class LatticeFile(FileSource):
         rows.append(draft, numbering)
 
     def _records(self, format: str, nbytes: int, numbering: Numbering) -> Iterator[Chunk]:
-        reader = Labels()
         label_of = self._label_of(format)
         labelled: bool | None = None
         for piece in pieces(self.path, nbytes, _CUTS.get(format, after_last_line), self.on_progress, self.largest):
@@ -125,8 +124,9 @@ class LatticeFile(FileSource):
             if not lines:
                 continue
             batch, found = rows.batch(self.words)
-            chunk = Chunk(batch, None, None, 0, self.path, np.array(lines, np.int64))
-            yield reader.attach(self, chunk, words, complaints | found) if labelled else without(self, chunk, found)
+            labels = words if labelled else None
+            chunk = Chunk(batch, None, None, 0, self.path, np.array(lines, np.int64), words=labels)
+            yield without(self, chunk, complaints | found if labelled else found)
 
     def _label_of(self, format: str) -> Callable[[Draft], str | None]:
         if self.labels is not None:
