@@ -55,25 +55,12 @@ class LatticeRows:
         order = np.lexsort((targets, labels, sources))
         rows = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         offsets = offsets_of(sources, len(finals))
-        state_offsets, arc_offsets = np.zeros(len(rows), np.int64), np.zeros(len(finals) + 1, np.int64)
-        out_targets = np.empty(len(order), np.int32)
-        labels, weights = labels[order], weights[order]
-        faults = np.zeros(len(costs), np.int64)
-        starts = np.array(self.starts, np.int64)
-        size = max(self.counts), int(np.diff(offsets[rows]).max())
-        states, arcs = _assemble(
-            size, rows, starts, costs, offsets, labels, targets[order], weights, finals,
-            state_offsets, arc_offsets, out_targets, faults,
-        )  # fmt: skip
-        batch = Lattices(
-            state_offsets,
-            arc_offsets[: states + 1],
-            labels[:arcs],
-            out_targets[:arcs],
-            weights[:arcs],
-            finals[:states],
-            words=words,
+        labels, weights, starts = labels[order], weights[order], np.array(self.starts, np.int64)
+        state_offsets, arc_offsets, leads, faults = _assemble(
+            rows, starts, costs, offsets, labels, targets[order], weights, finals
         )
+        states, arcs = int(state_offsets[-1]), len(leads)
+        batch = Lattices(state_offsets, arc_offsets, labels[:arcs], leads, weights[:arcs], finals[:states], words=words)
         return batch, {row: _complaint(int(faults[row])) for row in np.flatnonzero(faults).tolist()}
 
 
@@ -84,19 +71,23 @@ def _complaint(fault: int) -> str:
 
 
 @kernel
-def _assemble(
-    size, rows, starts, costs, offsets, labels, targets, weights, finals, state_offsets, arc_offsets, leads, faults
-):
+def _assemble(rows, starts, costs, offsets, labels, targets, weights, finals):
     """Write the states and arcs of each row that lie on accepting paths, in topological order, over labels, weights and
-    finals: what has been written never overtakes what is read. How many states and arcs there are then.
+    finals: what has been written never overtakes what is read.
 
-    `size` is the most states and the most arcs of a row. `faults`: 1 + a state on a cycle, or NO_PATH, or 0.
+    Returns the offsets of rows and of states, the targets, and for each row 1 + a state on a cycle, or NO_PATH, or 0.
     """
-    finished, stack = np.empty(size[0], np.int64), np.empty(size[0], np.int64)
-    arc, new = np.empty(size[0], np.int64), np.empty(size[0], np.int64)
-    mark, useful = np.empty(size[0], np.int8), np.empty(size[0], np.bool_)
-    rest, kept_finals = np.empty(size[0]), np.empty(size[0])
-    kept_labels, kept_weights = np.empty(size[1], np.int32), np.empty(size[1])
+    most_states, most_arcs = np.int64(0), np.int64(0)
+    for row in range(len(starts)):
+        most_states = max(most_states, rows[row + 1] - rows[row])
+        most_arcs = max(most_arcs, offsets[rows[row + 1]] - offsets[rows[row]])
+    finished, stack = np.empty(most_states, np.int64), np.empty(most_states, np.int64)
+    arc, new = np.empty(most_states, np.int64), np.empty(most_states, np.int64)
+    mark, useful = np.empty(most_states, np.int8), np.empty(most_states, np.bool_)
+    rest, kept_finals = np.empty(most_states), np.empty(most_states)
+    kept_labels, kept_weights = np.empty(most_arcs, np.int32), np.empty(most_arcs)
+    state_offsets, arc_offsets = np.zeros(len(rows), np.int64), np.zeros(len(finals) + 1, np.int64)
+    leads, faults = np.empty(len(labels), np.int32), np.zeros(len(starts), np.int64)
     states, arcs = np.int64(0), np.int64(0)
     for row in range(len(starts)):
         first, n = rows[row], rows[row + 1] - rows[row]
@@ -129,7 +120,7 @@ def _assemble(
             labels[begin:arcs], weights[begin:arcs] = kept_labels[:kept], kept_weights[:kept]
             finals[base:states] = kept_finals[: states - base]
         state_offsets[row + 1] = states
-    return states, arcs
+    return state_offsets, arc_offsets[: states + 1], leads[:arcs], faults
 
 
 @inner

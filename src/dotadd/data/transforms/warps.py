@@ -55,7 +55,7 @@ class Warps(ImageTransforms):
         super().__init__(written, fill)
         self.angles, self.factors = angles, factors
         radians = np.radians(angles)  # rounded sines, so that quarter turns are exact
-        self.cosine, self.sine = np.round(np.cos(radians), 15) / factors, np.round(np.sin(radians), 15) / factors
+        self.turns = np.stack([np.round(np.cos(radians), 15), np.round(np.sin(radians), 15)], axis=1) / factors[:, None]
 
     def __len__(self) -> int:
         return len(self.angles)
@@ -81,13 +81,8 @@ class Warps(ImageTransforms):
         # A rim of one pixel around the image, and a last line and column that only let the rim have neighbours.
         frame = np.full((height + 3, width + 3), self.gray, np.float64 if out.dtype == np.float64 else np.float32)
         half = frame.dtype.type(0.5 if out.dtype.kind == "u" else 0.0)
-        corner = np.empty(height * width, np.int32)
-        below, beside = np.empty((2, height * width), np.float32)
         order = np.argsort(which, kind="stable")  # images with the same warp follow each other
-        _warp(
-            images, rows, which, order, self.cosine[which], self.sine[which], self.edge, half,
-            frame, corner, below, beside, out,
-        )  # fmt: skip
+        _warp(images, rows, which, order, self.turns, self.edge, half, frame, out)
 
 
 def _warp_name(angle: float, factor: float) -> str:
@@ -97,22 +92,25 @@ def _warp_name(angle: float, factor: float) -> str:
 
 
 @kernel
-def _warp(images, rows, which, order, cosine, sine, edge, half, frame, corner, below, beside, out):
-    """Write image rows[j], turned and scaled, to out[j].
+def _warp(images, rows, which, order, turns, edge, half, frame, out):
+    """Write image rows[j], turned and scaled by member which[j], to out[j].
 
-    Where which[j] is the same, so are cosine[j] and sine[j]. `half` rounds where pixels are whole numbers.
+    `turns` has a cosine and a sine for each member, divided by its factor. `half` rounds where pixels are whole numbers.
     """
     height, width = images.shape[1], images.shape[2]
+    corner = np.empty(height * width, np.int32)
+    below, beside = np.empty(height * width, np.float32), np.empty(height * width, np.float32)
     flat = frame.reshape(frame.size)
     one, line = np.uint64(1), np.uint64(width + 3)
     located = np.int64(-1)
     for j in order:
         image, made = images[rows[j]].reshape(height * width), out[j].reshape(height * width)
-        if cosine[j] == 1.0 and sine[j] == 0.0:
+        cosine, sine = turns[which[j], 0], turns[which[j], 1]
+        if cosine == 1.0 and sine == 0.0:
             copy(image, 0, height * width, made, 0)
             continue
         if which[j] != located:
-            _locate(height, width, cosine[j], sine[j], corner, below, beside)
+            _locate(height, width, cosine, sine, corner, below, beside)
             located = which[j]
         _put_in_frame(images[rows[j]], edge, frame)
         for p in range(np.uint64(height * width)):
