@@ -26,7 +26,7 @@ from benchmarks import datasets, memory, runs
 from benchmarks.paper.coffin import Table, tell
 from dotadd import LinearSVM
 from dotadd.data.batches import Images
-from dotadd.sources.virtual import Virtual
+from dotadd.sources.around import Virtual
 
 FOLDER = datasets.FOLDER / "mnist"
 FEATURES = ("LBP()", "0.00390625 * Linear()")

@@ -43,8 +43,8 @@ from dotadd.features.on_demand import OnDemand
 from dotadd.model import evaluation
 from dotadd.problem.examples import InMemory
 from dotadd.report import drawing
+from dotadd.sources.around import Virtual
 from dotadd.sources.base import Source
-from dotadd.sources.virtual import Virtual
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

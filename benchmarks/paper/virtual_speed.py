@@ -22,7 +22,7 @@ from dotadd.data.batches import Images
 from dotadd.features import LBP, Linear, Shape
 from dotadd.features.on_demand import OnDemand
 from dotadd.problem.examples import InMemory
-from dotadd.sources.virtual import Virtual
+from dotadd.sources.around import Virtual
 
 ORIGINALS = {"24 x 24": 160, "60 x 40": 40}  # 60,000 and 15,000 examples, 144 and 170 MB of indices
 PAPER = {"DOT": 1.85, "ADD": 1.28}

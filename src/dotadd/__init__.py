@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from dotadd.model.naming import strongest_features as strongest_features
     from dotadd.solvers.checks import check_solver as check_solver
     from dotadd.sources import open as open
+    from dotadd.sources.around import Virtual as Virtual
     from dotadd.sources.base import Chunk as Chunk
     from dotadd.sources.base import Source as Source
     from dotadd.sources.checks import check_source as check_source
     from dotadd.sources.convert import convert as convert
     from dotadd.sources.files import FileSource as FileSource
-    from dotadd.sources.virtual import Virtual as Virtual
 
 __all__, __getattr__ = lazy(
     __name__,
@@ -94,6 +94,6 @@ __all__, __getattr__ = lazy(
         ".sources.convert": ["convert"],
         ".sources.files": ["FileSource"],
         ".genome.windows": ["Windows"],
-        ".sources.virtual": ["Virtual"],
+        ".sources.around": ["Virtual"],
     },
 )

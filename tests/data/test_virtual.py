@@ -15,9 +15,9 @@ from dotadd.features import Linear, NGrams, Rational, Spectrum, WeightedDegree
 from dotadd.features.base import Shape
 from dotadd.features.on_demand import OnDemand
 from dotadd.problem.examples import InMemory
+from dotadd.sources.around import Virtual
 from dotadd.sources.base import TooLargeError
 from dotadd.sources.identity import fingerprint
-from dotadd.sources.virtual import Virtual
 
 IMAGES = "translate(1) * rotate(10) * scale(0.1)"
 DNA = "shift(2) * reverse_complement()"

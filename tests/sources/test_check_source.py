@@ -56,7 +56,7 @@ def test_what_is_in_memory_keeps_the_contract(x):
 def test_virtual_examples_are_the_same_in_chunks_of_any_size(tmp_path, monkeypatch, group_bytes):
     if group_bytes is not None:
         monkeypatch.setattr("dotadd.data.virtual.GROUP_BYTES", group_bytes)
-        monkeypatch.setattr("dotadd.sources.virtual.GROUP_BYTES", group_bytes)
+        monkeypatch.setattr("dotadd.sources.around.GROUP_BYTES", group_bytes)
     path = SAMPLES["fasta"](tmp_path)
     check_source(Virtual(open_source(path), "shift(2)"))
     check_source(Virtual(open_source([path, path]), "shift(2)"))

@@ -24,7 +24,7 @@ from dotadd import Linear, LinearSVM
 from dotadd.cli import run
 from dotadd.data.batches import DenseRows, Images, Strings
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources import npz
+from dotadd.sources import arrays
 from dotadd.sources import open as open_source
 from dotadd.sources.around import Kept
 from dotadd.sources.cached import CachedFile, as_arrow
@@ -206,7 +206,7 @@ def test_fortran_order_is_read_if_it_can_be_loaded_as_a_whole(tmp_path, monkeypa
     x = pixels(11)
     np.savez_compressed(tmp_path / "x.npz", x=np.asfortranarray(x), y=np.arange(11))
     assert_holds(open_source(tmp_path / "x.npz"), x, list(range(11)))
-    monkeypatch.setattr(npz, "LARGEST", 100)
+    monkeypatch.setattr(arrays, "LARGEST", 100)
     with pytest.raises(DataError, match=r"x \(11, 4, 3\) uint8 is in Fortran order and takes 132 bytes.*ascontiguous"):
         open_source(tmp_path / "x.npz").load()
 

@@ -138,7 +138,7 @@ mirror(), and for strings shift(letters) and reverse_complement()."""
         """The source of the virtual examples, or the one given if there are none."""
         if self._none():
             return source
-        from dotadd.sources.virtual import Virtual
+        from dotadd.sources.around import Virtual
 
         return Virtual(source, self.virtual, self.virtual_memory)
 

@@ -78,7 +78,7 @@ def _images() -> None:
 
     from dotadd.estimators.linear import LinearSVM
     from dotadd.features.lbp import LBP
-    from dotadd.sources.virtual import Virtual
+    from dotadd.sources.around import Virtual
 
     faces = np.random.default_rng(0).integers(0, 256, (8, 12, 12)).astype(np.uint8)
     y = np.array([1, -1] * 4)

@@ -15,9 +15,9 @@ from typing import Any
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources import matching
 from dotadd.sources import open as open_source
+from dotadd.sources.around import Virtual
 from dotadd.sources.base import Around, Skipped, Source
 from dotadd.sources.files import FileSource, ManyFiles
-from dotadd.sources.virtual import Virtual
 
 
 @dataclass

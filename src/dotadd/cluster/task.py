@@ -21,7 +21,7 @@ from dotadd.features.base import FeatureMap, Shape
 from dotadd.problem.problem import Intercept
 from dotadd.problem.targets import Tally, Targets
 from dotadd.sources.base import Chunk, require_alike
-from dotadd.sources.layout import Layout
+from dotadd.sources.table import Layout
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from dotadd.solvers.settings import Settings
 from dotadd.solvers.table import SOLVERS, Needs, choose_solver
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
-from dotadd.sources.layout import Layout
+from dotadd.sources.table import Layout
 
 OnProgress = Callable[[Progress, int, int], None]
 ADVICE = {

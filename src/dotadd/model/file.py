@@ -30,7 +30,7 @@ from dotadd.features.base import FeatureMap, Shape
 from dotadd.model.evaluation import Evaluator, accuracy
 from dotadd.sources.around import by_name
 from dotadd.sources.base import Chunk, Source
-from dotadd.sources.layout import Layout
+from dotadd.sources.table import Layout
 
 Record = dict[str, Any]  # what JSON can hold, by name
 FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough

@@ -26,7 +26,7 @@ from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Preco
 from dotadd.model.file import FORMAT, Classifier, Record, Stored, state_tensors
 from dotadd.problem.usable import usable_rows
 from dotadd.sources.base import Chunk, Source
-from dotadd.sources.layout import Layout
+from dotadd.sources.table import Layout
 
 LATTICES = ("state_offsets", "arc_offsets", "labels", "targets", "weights", "finals")
 COLUMNS = 1 << 12  # examples that are scored at a time where kernel values are computed

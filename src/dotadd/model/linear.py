@@ -23,7 +23,7 @@ from dotadd.model.file import WEIGHT_TYPES, Classifier, Record, Stored, state_te
 from dotadd.problem.examples import InMemory
 from dotadd.problem.usable import usable_rows
 from dotadd.sources.base import Chunk, Source
-from dotadd.sources.layout import Layout
+from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
     from dotadd.model.kernel import KernelModel

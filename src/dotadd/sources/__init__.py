@@ -5,13 +5,16 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.data.batches import Batch
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Options, Skipped, Source
-from dotadd.sources.layout import Layout
+
+if TYPE_CHECKING:
+    from dotadd.sources.table import Layout
 
 __all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "matching", "open"]
 
@@ -166,11 +169,12 @@ def _is_text(path: str) -> bool:
 def _open_memory(x: object, options: Options, on_bad_row: str, like: Layout | None = None) -> Source:
     from dotadd.sources import memory
     from dotadd.sources.formats import require_options
+    from dotadd.sources.table import Wanted
 
     if memory.is_table(x) and not isinstance(x, np.ndarray):
         require_options(options, {"column", "label", "weight"}, "tables in memory")
-        names = {name: options.get(name) for name in ("column", "label", "weight")}
-        return memory.from_table(x, names | {"like": like}, on_bad_row)
+        wanted = Wanted(*(options.get(name) for name in Wanted._fields))
+        return memory.from_table(x, wanted, like, on_bad_row)
     require_options(options, set(), f"{type(x).__name__} in memory")
     if isinstance(x, Source):
         if on_bad_row != "error" and x.on_bad_row != on_bad_row:
@@ -184,7 +188,7 @@ def _open_memory(x: object, options: Options, on_bad_row: str, like: Layout | No
     elif hasattr(x, "tocsr"):
         batch = memory.batch_from_scipy(x)
     elif isinstance(x, list | tuple):
-        batch = memory.batch_from_list(list(x))
+        batch = memory.batch_from_list(x)
     elif hasattr(x, "__array__"):
         batch = memory.batch_from_numpy(np.asarray(x))
     else:

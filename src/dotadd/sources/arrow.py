@@ -20,10 +20,9 @@ from dotadd.data.batches import DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Options
 from dotadd.sources.files import TableFile
-from dotadd.sources.layout import Layout
 from dotadd.sources.slices import CUT_OFF, Place, RowLimit, Slices, blocks, next_block, width_of
 from dotadd.sources.sound import with_distinct
-from dotadd.sources.table import LINES, chunk_of, labels_beside, layout_of, names_of, numbers, unpacked
+from dotadd.sources.table import LINES, Layout, chunk_of, labels_beside, layout_of, names_of, numbers, unpacked
 from dotadd.sources.text import first_lines
 
 if TYPE_CHECKING:
@@ -43,10 +42,6 @@ class ArrowFile(TableFile):
     With `bounded`, a record batch that can be read only as a whole and is too large for that is refused.
     """
 
-    format: str = field(kw_only=True)
-    column: str | None = field(default=None, kw_only=True)
-    label: str | None = field(default=None, kw_only=True)
-    weight: str | None = field(default=None, kw_only=True)
     bounded: bool = field(default=False, kw_only=True, compare=False)
 
     @classmethod
@@ -105,8 +100,7 @@ class ArrowFile(TableFile):
         return self._labels(layout, empty) if isinstance(empty.batch, SparseRows | DenseRows) else None
 
     def _layout_of(self, schema: pa.Schema) -> Layout:
-        asked = {"column": self.column, "label": self.label, "weight": self.weight}
-        return layout_of(schema, path=self.path, like=self.like, **asked)
+        return layout_of(schema, self.wanted, path=self.path, like=self.like)
 
     def _labels(self, layout: Layout, empty: Chunk) -> Iterator[Chunk]:
         names = [name for name in layout.columns if name not in layout.features]

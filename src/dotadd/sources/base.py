@@ -14,10 +14,11 @@ from dotadd._util.growing import Growing
 from dotadd.data.batches import Batch, DenseRows
 from dotadd.data.ragged import Ragged, joined
 from dotadd.errors import DataError
-from dotadd.sources.layout import Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from dotadd.sources.table import Layout
 
 CHUNK_BYTES = 32 << 20
 Options = dict[str, Any]  # of `open`, by name

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dotadd._util import memory
 from dotadd._util.atomic import require_writable
@@ -30,9 +29,9 @@ from dotadd._util.locks import SHARED, LockFile, try_lock
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.around import Kept
 from dotadd.sources.arrow import ArrowFile
-from dotadd.sources.base import CACHE, CHUNK_BYTES, Around, Chunk, Skipped, Source
+from dotadd.sources.base import CACHE, Around, Chunk, Skipped, Source
 from dotadd.sources.convert import convert
-from dotadd.sources.files import ManyFiles, NoExamplesError
+from dotadd.sources.files import FileSource, ManyFiles, NoExamplesError
 from dotadd.sources.identity import Checksum, Identity, changed_at, identity, variant
 
 VERSION = 2  # of what a copy holds
@@ -68,9 +67,11 @@ def as_arrow(
         announce(f"reading {_listed(usable, 'path')} in place of {_listed(usable, 'original')}")
     _make([copy for copy in wanted if copy.stale is not None], announce, on_progress)
     made = {id(copy.source): copy.opened() for copy in wanted}
-    fast: list[Any] = [made.get(id(part)) or _bounded(part) for part in parts]
+    fast = [made.get(id(part)) or _bounded(part) for part in parts]
     copies = [copy.path for copy in wanted if made[id(copy.source)] is not None]
-    return dataclasses.replace(source, parts=fast) if isinstance(source, ManyFiles) else fast[0], copies
+    if not isinstance(source, ManyFiles):
+        return fast[0], copies
+    return dataclasses.replace(source, parts=[part for part in fast if isinstance(part, FileSource)]), copies
 
 
 def remove(copies: Iterable[Path]) -> None:
@@ -203,7 +204,7 @@ class _Copy:
         told = {"version": VERSION, **self.identity._asdict(), ORIGINAL: mark_of(self.original)}
         about = {ABOUT: json.dumps(told)}
         with _telling(self.source, tell):
-            convert(_Examples(self.source), self.path, parquet=False, exact=True, about=about, at_end=at_end)
+            convert(self.source, self.path, parquet=False, exact=True, about=about, at_end=at_end)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -232,21 +233,6 @@ class _Copy:
             stands_for=self.identity,
             file=self.file,
         )
-
-
-@dataclass
-class _Examples(Source):
-    """The chunks of a source as plain examples: coordinates are left out."""
-
-    source: Source
-
-    def __post_init__(self) -> None:
-        self.skipped = self.source.skipped
-
-    def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-        for chunk in self.source.chunks(nbytes):
-            self.columns, self.layout = self.source.columns, self.source.names()
-            yield Chunk(chunk.batch, chunk.y, chunk.weight, chunk.first_row, chunk.path, chunk.lines)
 
 
 def _make(copies: list[_Copy], announce: Announce, on_progress: OnProgress) -> None:

@@ -15,16 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from dotadd._util.atomic import replacing
 from dotadd._version import __version__
-from dotadd.data.batches import Batch, SparseRows, Strings
+from dotadd.data.batches import Batch, SparseRows, Strings, fixed_width, pack
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Located, Source, batch_bytes, is_text, require_alike
-from dotadd.sources.dna import fixed_width, pack
 from dotadd.sources.formats import FORMATS, ending_tells
 from dotadd.sources.table import COLUMNS, EXAMPLES, LAYOUT, LENGTH, LINES, PACKED
 
@@ -137,52 +136,49 @@ def write(
     """The same, into a file that somebody else has made, and names and removes."""
     form: _Form | None = None
     while True:
-        try:
-            return _write(source, str(path), form, dna, parquet, exact, about or {}, at_end)
-        except _DoesNotFit as wider:
-            form = wider.form
+        with _Writer(str(path), parquet) as writer:
+            try:
+                rows, n_features = _write(source, writer, form, dna, exact, about or {})
+            except _DoesNotFit as wider:
+                form = wider.form
+                continue
+            if rows:
+                skipped = {"skipped": str(source.skipped.count), "first": source.skipped.first or ""}
+                writer.finish({"rows": str(rows), "n_features": str(n_features), **skipped, **at_end()})
+        return Converted(rows, os.path.getsize(path), source.skipped.count)
 
 
 def _write(
-    source: Source,
-    path: str,
-    form: _Form | None,
-    dna: bool | None,
-    parquet: bool,
-    exact: bool,
-    about: Mapping[str, str],
-    at_end: Callable[[], Mapping[str, str]],
-) -> Converted:
+    source: Source, writer: _Writer, form: _Form | None, dna: bool | None, exact: bool, about: Mapping[str, str]
+) -> tuple[int, int]:
+    """Write all rows; how many there are, and how many features they have."""
     rows, n_features = 0, 0
     first: Chunk | None = None
-    writer: _Writer | None = None
-    size = CHUNK_BYTES if parquet else BATCH_BYTES
-    try:
-        for chunk in source.chunks(size):
-            chunk = chunk if exact else replace(chunk, lines=None)
-            if first is None:
-                first = chunk
-                form = form or _Form.of(chunk.batch, dna, exact)
-                if chunk.y is not None and chunk.y.dtype.kind == "f":
-                    form = replace(form, fractions=True)
-                names = {} if source.columns is None else {COLUMNS.decode(): json.dumps(source.columns)}
-                if (layout := source.names()) is not None:
-                    names[LAYOUT.decode()] = json.dumps(layout.to_dict())
-                writer = _Writer(path, parquet, _schema(chunk, form, {**names, **about}))
-            assert form is not None
-            assert writer is not None
-            require_alike(first, chunk)
-            for part in _parts(chunk, size):
-                writer.write(_columns(part, form, dna))
-            rows += len(chunk)
-            n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
-        if writer is not None:
-            skipped = {"skipped": str(source.skipped.count), "first": source.skipped.first or ""}
-            writer.finish({"rows": str(rows), "n_features": str(n_features), **skipped, **at_end()})
-    finally:
-        if writer is not None:
-            writer.close()
-    return Converted(rows, os.path.getsize(path), source.skipped.count)
+    size = CHUNK_BYTES if writer.parquet else BATCH_BYTES
+    for chunk in source.chunks(size):
+        if exact:  # plain examples, without coordinates
+            chunk = Chunk(chunk.batch, chunk.y, chunk.weight, chunk.first_row, chunk.path, chunk.lines)
+        else:
+            chunk = replace(chunk, lines=None)
+        if first is None or form is None:
+            first = chunk
+            form = form or _Form.of(chunk.batch, dna, exact)
+            if chunk.y is not None and chunk.y.dtype.kind == "f":
+                form = replace(form, fractions=True)
+            names = {"kind": chunk.batch.kind}
+            if source.columns is not None:
+                names[COLUMNS.decode()] = json.dumps(source.columns)
+            if (layout := source.names()) is not None:
+                names[LAYOUT.decode()] = json.dumps(layout.to_dict())
+        require_alike(first, chunk)
+        for part in _parts(chunk, size):
+            columns = _columns(part, form, dna)
+            if writer.schema is None:
+                writer.schema = _schema(columns, form, {**names, **about})
+            writer.write(list(columns.values()))
+        rows += len(chunk)
+        n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
+    return rows, n_features
 
 
 def _parts(chunk: Chunk, nbytes: int) -> Iterator[Chunk]:
@@ -193,37 +189,8 @@ def _parts(chunk: Chunk, nbytes: int) -> Iterator[Chunk]:
         yield chunk if stop - first == len(chunk) else chunk.slice(first, stop)
 
 
-def _schema(chunk: Chunk, form: _Form, about: Mapping[str, str]) -> pa.Schema:
-    import pyarrow as pa
-
-    x = _examples(chunk.batch.slice(0, 1), form)
-    assert x is not None
-    metadata = {PACKED: b"1", LENGTH: str(form.dna).encode()} if form.dna is not None else None
-    column = "sequence" if isinstance(chunk, Located) else "x"
-    fields = [pa.field(column, x.type, nullable=False, metadata=metadata)]
-    if chunk.y is not None:
-        fields.append(pa.field("label", _label_type(chunk.y, form), nullable=False))
-    if chunk.weight is not None:
-        fields.append(pa.field("weight", pa.float64(), nullable=False))
-    if chunk.lines is not None:
-        fields.append(pa.field("line", pa.int64(), nullable=False))
-        about = {LINES.decode(): "line", **about}
-    if isinstance(chunk, Located):
-        at = chunk.coordinates.to_arrow()
-        fields.extend(pa.field(name, values.type, nullable=False) for name, values in at.items())
-    own = {"dotadd": __version__, "kind": chunk.batch.kind, EXAMPLES.decode(): column}
-    return pa.schema(fields, metadata={**own, **about})
-
-
-def _label_type(y: np.ndarray, form: _Form) -> pa.DataType:
-    import pyarrow as pa
-
-    if is_text(y):
-        return pa.large_string()
-    return pa.float64() if form.fractions else pa.int64()
-
-
-def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
+def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> dict[str, pa.Array]:
+    """The columns of a record batch by their names, that of the examples first."""
     import pyarrow as pa
 
     x = _examples(chunk.batch, form)
@@ -232,16 +199,26 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> list[pa.Array]:
             message = "the strings are not all ACGT of one length, so they cannot be packed; pass dna=False (--no-pack)"
             raise DataError(message, chunk.path)
         raise _DoesNotFit(form.wider(chunk.batch))
-    columns = [x]
+    columns = {"sequence" if isinstance(chunk, Located) else "x": x}
     if chunk.y is not None:
-        columns.append(_labels(chunk, chunk.y, form))
+        columns["label"] = _labels(chunk, chunk.y, form)
     if chunk.weight is not None:
-        columns.append(pa.array(chunk.weight, pa.float64()))
+        columns["weight"] = pa.array(chunk.weight, pa.float64())
     if chunk.lines is not None:
-        columns.append(pa.array(chunk.lines, pa.int64()))
-    if isinstance(chunk, Located):
-        columns.extend(chunk.coordinates.to_arrow().values())
-    return columns
+        columns["line"] = pa.array(chunk.lines, pa.int64())
+    return columns | chunk.coordinates.to_arrow() if isinstance(chunk, Located) else columns
+
+
+def _schema(columns: Mapping[str, pa.Array], form: _Form, about: Mapping[str, str]) -> pa.Schema:
+    import pyarrow as pa
+
+    fields = [pa.field(name, column.type, nullable=False) for name, column in columns.items()]
+    own = {"dotadd": __version__, EXAMPLES.decode(): fields[0].name}
+    if form.dna is not None:
+        fields[0] = fields[0].with_metadata({PACKED: b"1", LENGTH: str(form.dna).encode()})
+    if "line" in columns:
+        own[LINES.decode()] = "line"
+    return pa.schema(fields, metadata={**own, **about})
 
 
 def _labels(chunk: Chunk, y: np.ndarray, form: _Form) -> pa.Array:
@@ -249,8 +226,10 @@ def _labels(chunk: Chunk, y: np.ndarray, form: _Form) -> pa.Array:
 
     if y.dtype.kind == "f" and not form.fractions:
         raise _DoesNotFit(replace(form, fractions=True))
+    if is_text(y):
+        return pa.array(y.tolist(), pa.large_string())
     try:
-        return pa.array(y.tolist() if is_text(y) else y, _label_type(y, form))
+        return pa.array(y, pa.float64() if form.fractions else pa.int64())
     except pa.ArrowInvalid:
         raise DataError(
             "has fractions among its labels, and whole numbers that are too large for that", chunk.path
@@ -284,13 +263,14 @@ def _examples(batch: Batch, form: _Form) -> pa.Array | None:
 class _Writer:
     """An Arrow IPC or Parquet file that is being written. What is known only at the end stands at the end."""
 
-    def __init__(self, path: str, parquet: bool, schema: pa.Schema) -> None:
+    def __init__(self, path: str, parquet: bool) -> None:
         import pyarrow as pa
 
-        self.schema, self.parquet = schema, parquet
+        self.parquet = parquet
+        self.schema: pa.Schema | None = None  # known with the first batch, and needed then
         self._file = pa.OSFile(os.fsencode(path), "wb")
         self._synced, self._regular = 0, os.path.isfile(path)  # a pipe has no place and no disk
-        self._writer: Any = None  # opened with the first batch
+        self._writer: pa.ipc.RecordBatchWriter | None = None  # opened with the first batch
 
     def write(self, columns: list[pa.Array]) -> None:
         import pyarrow as pa
@@ -318,12 +298,16 @@ class _Writer:
         return pa.ipc.new_file(self._file, self.schema, options=options)
 
     def finish(self, metadata: dict[str, str]) -> None:
+        assert self._writer is not None
         if self.parquet:
             self._writer.add_key_value_metadata(metadata)
         else:  # the schema is written first, so these stand with a last, empty batch
             self._writer.write_batch(self._empty, custom_metadata=metadata)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self._writer is not None:
             self._writer.close()
         self._file.close()

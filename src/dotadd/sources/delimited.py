@@ -1,4 +1,4 @@
-"""CSV and TSV: Arrow's parser on pieces cut between records; where it stumbles, Python's finds file, line and column.
+"""CSV and TSV.
 
 CSV may quote a field, newlines included; TSV has no quotes. With names for columns the first line is the header; with
 numbers for columns (counted from 0, or from the end with -1) there is none.
@@ -9,18 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dotadd.data.batches import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
-from dotadd.sources.base import Chunk, Options
-from dotadd.sources.files import TableFile
-from dotadd.sources.layout import Layout, choose
-from dotadd.sources.table import numbers, one_array, side_by_side
+from dotadd.sources.base import Chunk
+from dotadd.sources.table import Layout, Wanted, choose, one_array
 from dotadd.sources.text import (
     QUOTE,
     Records,
@@ -31,6 +26,7 @@ from dotadd.sources.text import (
     pieces,
     records_of,
 )
+from dotadd.sources.text_table import NOT_UTF8, Row, Stumble, TextTable, TextTableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,19 +36,8 @@ SAMPLE = 100  # so many records tell which columns are numbers, however small th
 LOOK = 1 << 16  # bytes of them that are read at a time
 
 
-@dataclass
-class DelimitedFile(TableFile):
+class DelimitedFile(TextTableFile):
     """One CSV or TSV file."""
-
-    format: str = field(default="csv", kw_only=True)
-    column: str | int | None = field(default=None, kw_only=True)
-    label: str | int | None = field(default=None, kw_only=True)
-    weight: str | int | None = field(default=None, kw_only=True)
-    dtype: type = field(default=np.float32, kw_only=True)
-
-    @classmethod
-    def opened(cls, path: str, format: str, options: Options) -> DelimitedFile:
-        return cls(path, format=format, **options)
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         quote = QUOTE if self.format == "csv" else 0
@@ -62,85 +47,52 @@ class DelimitedFile(TableFile):
             sample, line = _sample(self, (records_of(piece, quote, delimiter) for piece in beginning), delimiter)
         if not sample:
             return
-        table = _Table.begin(self, sample, line, delimiter)
-        header = not table.headless
-        for piece in pieces(self.path, nbytes, cut, self.on_progress, self.largest):
-            records = records_of(piece, quote, delimiter)
-            if header and len(records):
-                records, header = records.slice(1, len(records)), False
-            if len(records):
-                yield table.chunk(records)
+        table = _Delimited(self, sample, line, delimiter)
+        whole = pieces(self.path, nbytes, cut, self.on_progress, self.largest)
+        yield from table.chunks(table.below_header(records_of(piece, quote, delimiter) for piece in whole))
 
 
-class _Table:
-    """What stays the same through a file: names, layout, delimiter; and how a piece becomes a chunk."""
+class _Delimited(TextTable):
+    """From the first records: the header, which is on this line, and a look at which columns are numbers."""
 
-    def __init__(self, source: DelimitedFile, names: list[str], layout: Layout, delimiter: str, headless: bool) -> None:
-        self.source, self.names, self.layout = source, names, layout
-        self.delimiter, self.headless = delimiter, headless
-
-    @classmethod
-    def begin(cls, source: DelimitedFile, sample: list[list[str]], line: int, delimiter: str) -> _Table:
-        """From the first records: the header, which is on this line, and a look at which columns are numbers."""
-        asked: dict[str, Any] = {"column": source.column, "label": source.label, "weight": source.weight}
-        like = source.like
-        headless = any(_is_place(name, sample[0]) for name in asked.values())
-        if like is not None and not like.header and all(name is None for name in asked.values()):
-            headless = True
-        names = [str(k) for k in range(len(sample[0]))] if headless else [name.strip() for name in sample[0]]
-        wanted = {key: _place(source, name, len(names)) if headless else name for key, name in asked.items()}
-        body = [fields for fields in sample[0 if headless else 1 :] if len(fields) == len(names)]
+    def __init__(self, source: DelimitedFile, sample: list[list[str]], line: int, delimiter: str) -> None:
+        super().__init__(source)
+        self.delimiter, like, wanted = delimiter, source.like, source.wanted
+        self.headless = any(_is_place(name, sample[0]) for name in wanted)
+        if like is not None and not like.header and wanted == Wanted():
+            self.headless = True
+        names = [name.strip() for name in sample[0]]
+        if self.headless:
+            names = [str(k) for k in range(len(sample[0]))]
+            wanted = Wanted(*(_place(source, name, len(names)) for name in wanted))
+            like = None if like is None else _placed(like, names)
+        self.names = names
+        body = [fields for fields in sample[0 if self.headless else 1 :] if len(fields) == len(names)]
         numeric = [name for k, name in enumerate(names) if _mostly_numbers([fields[k] for fields in body])]
         whole = [name for name in names if name not in numeric]
-        if like is not None and headless:
-            like = _placed(like, names)
-        usual = None if headless else "label"
-        layout = choose(names, numeric, whole, path=source.path, usual=usual, like=like, guessed=True, **wanted)
+        usual = None if self.headless else "label"
+        layout = choose(names, numeric, whole, wanted, path=source.path, usual=usual, like=like, guessed=True)
         if len(set(names)) < len(names):
             raise DataError("two columns have the same name", source.path, line)
-        source.columns = layout.features if layout.dense else None
-        source.layout = replace(layout, header=not headless)
-        return cls(source, names, layout, delimiter, headless)
+        self.settle(layout, header=not self.headless)
+        self.places = {name: (names.index(name), kind) for name, kind in self.types(layout).items()}
 
-    def chunk(self, records: Records) -> Chunk:
-        try:
-            columns, lines = self._fast(records), records.lines
-        except _Stumble:
-            columns, lines = self._careful(records)
-        layout = self.layout
-        batch: Batch
-        if layout.dense:
-            dense = [numbers(columns[name]) for name in layout.features]
-            batch = DenseRows(side_by_side(dense) if len(lines) else np.empty((0, len(dense)), self.source.dtype))
-        else:
-            batch = from_arrow(columns[layout.features[0]])
-            assert isinstance(batch, Strings)
-        weight = None
-        if layout.weight is not None:
-            weight = numbers(columns[layout.weight]).astype(np.float64)
-        words = None if layout.label is None else columns[layout.label].to_pylist()
-        return Chunk(batch, None, weight, 0, self.source.path, lines, words=words)
+    def below_header(self, several: Iterable[Records]) -> Iterator[Records]:
+        header = not self.headless
+        for records in several:
+            yield records.slice(1, len(records)) if header and len(records) else records
+            header = header and not len(records)
 
-    def _types(self) -> dict[str, pa.DataType]:
-        import pyarrow as pa
-
-        number = pa.from_numpy_dtype(self.source.dtype)
-        types = {name: number if self.layout.dense else pa.large_string() for name in self.layout.features}
-        if self.layout.weight is not None:
-            types[self.layout.weight] = pa.float64()
-        if self.layout.label is not None:
-            types[self.layout.label] = pa.large_string()
-        return types
-
-    def _fast(self, records: Records) -> dict[str, pa.Array]:
-        """The columns by Arrow's parser, or _Stumble. It takes a quote that is never closed, which we do not."""
+    def fast(self, records: Records) -> dict[str, pa.Array]:
+        """Arrow takes a quote that is never closed, which we do not."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv as arrow_csv
 
         if records.unclosed:
-            raise _Stumble
+            raise Stumble
         quoted = self.source.format == "csv"
+        types = {name: kind for name, (_, kind) in self.places.items()}
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(pa.py_buffer(records.whole)),
@@ -148,76 +100,49 @@ class _Table:
                 arrow_csv.ParseOptions(
                     delimiter=self.delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
                 ),
-                arrow_csv.ConvertOptions(
-                    column_types=self._types(), include_columns=self.layout.columns, strings_can_be_null=False
-                ),
+                arrow_csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
             )
         except pa.ArrowException:
-            raise _Stumble from None
+            raise Stumble from None
         columns = {name: one_array(table.column(name)) for name in table.column_names}
         if len(table) != len(records) or any(column.null_count for column in columns.values()):
-            raise _Stumble
-        if not self.layout.dense:
+            raise Stumble
+        if self.layout is not None and not self.layout.dense:
             name = self.layout.features[0]
             columns[name] = pc.utf8_trim_whitespace(columns[name])
         return columns
 
-    def _careful(self, records: Records) -> tuple[dict[str, pa.Array], np.ndarray]:
-        """The columns by Python's parser, record by record, and the lines of the records that are sound."""
+    def row(self, record: bytearray, line: int) -> Row:
         import pyarrow as pa
 
-        types = self._types()
-        places = {name: self.names.index(name) for name in types}
-        columns: dict[str, list[str | float]] = {name: [] for name in types}
-        lines = []
-        for record in range(len(records)):
-            line = int(records.lines[record])
-            try:
-                fields = self._checked(records, record, line)
-                row = {
-                    name: fields[k].strip() if pa.types.is_large_string(types[name]) else self._number(fields, k, line)
-                    for name, k in places.items()
-                }
-            except DataError as error:
-                self.source.bad_row(error)
-                continue
-            lines.append(line)
-            for name, value in row.items():
-                columns[name].append(value)
-        return {name: pa.array(columns[name], kind) for name, kind in types.items()}, np.array(lines, np.int64)
-
-    def _checked(self, records: Records, record: int, line: int) -> list[str]:
-        text = _decoded(self.source, records, record)
         try:
-            fields = _fields(text, self.delimiter, self.source.format)
+            fields = _fields(_decoded(self.source.path, record, line), self.delimiter, self.source.format)
         except ValueError as error:
-            raise DataError(str(error), self.source.path, line) from None
+            raise error if isinstance(error, DataError) else DataError(str(error), self.source.path, line) from None
         if len(fields) != len(self.names):
             raise DataError(f"expected {len(self.names)} fields, found {len(fields)}", self.source.path, line)
-        return fields
+        return {
+            name: fields[k].strip() if pa.types.is_large_string(kind) else self._number(fields[k], k, line)
+            for name, (k, kind) in self.places.items()
+        }
 
-    def _number(self, fields: Sequence[str], k: int, line: int) -> float:
+    def _number(self, word: str, k: int, line: int) -> float:
         what = f"column {self.names[k]!r}: "
         try:
-            value = float(fields[k])
+            value = float(word)
         except ValueError:
-            message = f"{fields[k]!r} is not a number" if fields[k].strip() else "the value is missing"
+            message = f"{word!r} is not a number" if word.strip() else "the value is missing"
             raise DataError(what + message, self.source.path, line, k + 1) from None
         if not math.isfinite(value):
-            raise DataError(f"{what}{fields[k]!r} is not finite", self.source.path, line, k + 1)
+            raise DataError(f"{what}{word!r} is not finite", self.source.path, line, k + 1)
         return value
 
 
-class _Stumble(Exception):
-    """Arrow's parser did not like a piece."""
-
-
-def _decoded(source: DelimitedFile, records: Records, record: int) -> str:
+def _decoded(path: str, record: bytearray, line: int) -> str:
     try:
-        return records[record].decode("utf-8-sig")
+        return record.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, column = int(records.lines[record]), error.start + 1
-        raise DataError("is not UTF-8 text; convert it, for example with iconv", source.path, line, column) from None
+        raise DataError(NOT_UTF8, path, line, error.start + 1) from None
 
 
 def _fields(record: str, delimiter: str, format: str) -> list[str]:
@@ -241,7 +166,8 @@ def _sample(source: DelimitedFile, pieces: Iterable[Records], delimiter: str) ->
         for record in range(min(left, len(records))):
             try:
                 line = line if sample else int(records.lines[record])
-                sample.append(_fields(_decoded(source, records, record), delimiter, source.format))
+                text = _decoded(source.path, records[record], int(records.lines[record]))
+                sample.append(_fields(text, delimiter, source.format))
             except ValueError as error:
                 if not sample:
                     raise error if isinstance(error, DataError) else DataError(str(error), source.path, 1) from None

@@ -34,7 +34,7 @@ class FastaFile(FileSource):
         return [self.path] if self.labels is None else [self.path, self.labels]
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        table = None if self.labels is None else label_table(self.labels, _words)
+        table = None if self.labels is None else label_table(self.labels)
         labelled: bool | None = None
         for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress, self.largest):
             chunk, headers = self._parse(piece)
@@ -99,10 +99,6 @@ class FastaFile(FileSource):
             self.bad_row(chunk.error(int(row), "the sequence has no letters"))
         keep = np.flatnonzero(lengths > 0)
         return chunk.take(keep), headers[keep]
-
-
-def _words(line: str) -> list[str]:
-    return line.split("\t") if "\t" in line else line.split()
 
 
 def _after_last_record(buffer: bytearray, have: int) -> int:

@@ -12,8 +12,8 @@ from dotadd._util.compressed import largest_record, too_large
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Options, Source, require_alike
 from dotadd.sources.labels import settled
-from dotadd.sources.layout import Layout
 from dotadd.sources.sound import sound_rows
+from dotadd.sources.table import Layout, Wanted
 
 SMALLEST = 1 << 20  # bytes that a line may have however little memory there is for examples
 
@@ -98,7 +98,19 @@ class FileSource(Source):
 class TableFile(FileSource):
     """One file whose columns may have names. With `like`, those of an earlier table are looked for."""
 
+    format: str = field(kw_only=True)
+    column: str | int | None = field(default=None, kw_only=True)
+    label: str | int | None = field(default=None, kw_only=True)
+    weight: str | int | None = field(default=None, kw_only=True)
     like: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @classmethod
+    def opened(cls, path: str, format: str, options: Options) -> Source:
+        return cls(path, format=format, **options)
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.column, self.label, self.weight)
 
     def asked(self, like: Layout) -> Self:
         return dataclasses.replace(self, like=like)

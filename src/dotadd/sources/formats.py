@@ -20,7 +20,6 @@ from dotadd.automata.files import MANY
 from dotadd.automata.files import format_of as automata_format
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Options, Source
-from dotadd.sources.idx import has_magic
 from dotadd.sources.text import first_lines
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 _LIBSVM_LINE = re.compile(rb"[-+]?[\d.][-+\d.eE,]*(\s+\d+:\S+)*\s*(#.*)?")
 _LATTICE_CELL = re.compile(rb"[\"\t,;]\[\(('|\"\"?)")  # where a cell begins with a list of nodes
+_IDX = re.compile(rb"\0\0[\x08\x09\x0b-\x0e][\x01-\x08].{4}", re.DOTALL)  # type and number of dimensions
 _IMAGES = (".png", ".jpg", ".jpeg")
 
 
@@ -84,6 +84,11 @@ def _magic(*beginnings: bytes) -> Callable[[bytes], bool]:
     return lambda beginning: beginning.startswith(beginnings)
 
 
+def is_idx(beginning: bytes) -> bool:
+    """Whether a file that begins so is an idx file."""
+    return _IDX.match(beginning) is not None
+
+
 def _line(beginning: bytes) -> bytes:
     """The first line that is neither empty nor a remark."""
     lines = (line.strip() for line in beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
@@ -131,10 +136,10 @@ FORMATS: dict[str, Format] = {
             "parquet", "Parquet", "the same columns", (".parquet", ".pq"), "arrow:ArrowFile", _magic(b"PAR1"),
             examples=True, predictions=True,
         ),
-        Format("npy", ".npy", "an array of rows, images or text", (".npy",), "npy:NpyFile", _magic(b"\x93NUMPY")),
-        Format("npz", ".npz", "arrays with labels beside", (".npz",), "npz:NpzFile", _magic(b"PK\x03\x04")),
+        Format("npy", ".npy", "an array of rows, images or text", (".npy",), "arrays:NpyFile", _magic(b"\x93NUMPY")),
+        Format("npz", ".npz", "arrays with labels beside", (".npz",), "arrays:NpzFile", _magic(b"PK\x03\x04")),
         Format(
-            "idx", "idx", "images and rows, as MNIST comes", (".idx",), "idx:IdxFile", has_magic,
+            "idx", "idx", "images and rows, as MNIST comes", (".idx",), "arrays:IdxFile", is_idx,
             pattern=r".*[-._]idx[1-9]([-._](u?byte|short|int|float|double))?",
         ),
         Format(

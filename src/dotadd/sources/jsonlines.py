@@ -9,19 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dotadd.data.batches import Batch, DenseRows, Strings, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
-from dotadd.sources.files import TableFile
 from dotadd.sources.labels import EXACT
-from dotadd.sources.layout import Layout, choose, listed
-from dotadd.sources.table import numbers, one_array, side_by_side
+from dotadd.sources.table import Layout, choose, listed, numbers, one_array
 from dotadd.sources.text import Records, pieces, records_of
+from dotadd.sources.text_table import NOT_UTF8, Row, Stumble, TextTable, TextTableFile, number_word
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,146 +26,88 @@ if TYPE_CHECKING:
 HALF = "has half of a surrogate pair, which is no text"
 
 
-@dataclass
-class JsonLinesFile(TableFile):
+class JsonLinesFile(TextTableFile):
     """One file of JSON lines. The first object that can be read tells which fields there are."""
 
-    column: str | None = field(default=None, kw_only=True)
-    label: str | None = field(default=None, kw_only=True)
-    weight: str | None = field(default=None, kw_only=True)
-    dtype: type = field(default=np.float32, kw_only=True)
-
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        reader = _Reader(self)
-        for piece in pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest):
-            records = records_of(piece)
-            if len(records):
-                yield reader.chunk(records)
+        several = pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest)
+        yield from _JsonLines(self).chunks(map(records_of, several))
 
 
-class _Stumble(Exception):
-    """Arrow's parser did not like a piece."""
-
-
-class _Reader:
-    """What stays the same through a file, and how a piece becomes a chunk."""
-
+class _JsonLines(TextTable):
     def __init__(self, source: JsonLinesFile) -> None:
-        self.source = source
-        self.layout: Layout | None = None
+        super().__init__(source)
         self.label_types: list[pa.DataType] = []  # Arrow's, in the order in which they are tried
         self.length: int | None = None  # of an example that is a list
 
-    def chunk(self, records: Records) -> Chunk:
+    def types(self, layout: Layout) -> dict[str, pa.DataType]:
+        """Numbers are float64, as JSON has them."""
+        import pyarrow as pa
+
+        types = super().types(layout)
+        if layout.dense or self.length is not None:
+            number = pa.float64()
+            types |= dict.fromkeys(layout.features, number if self.length is None else pa.list_(number))
+        return types
+
+    def fast(self, records: Records) -> dict[str, pa.Array]:
+        import pyarrow as pa
+
         layout = self.layout or self._look(records)
-        try:
-            columns = self._fast(records, layout)
-        except _Stumble:
-            return self._careful(records)
-        assert layout is not None
-        batch: Batch
-        if layout.dense:
-            values = side_by_side([numbers(columns[name]) for name in layout.features])
-            batch = DenseRows(values.astype(self.source.dtype, copy=False))
-        else:
-            batch = from_arrow(columns[layout.features[0]])
-        weight = None if layout.weight is None else numbers(columns[layout.weight])
-        words = None if layout.label is None else _words(columns[layout.label])
-        return Chunk(batch, None, weight, 0, self.source.path, records.lines, words=words)
+        if layout is None or self.length is not None or not records.are_between("{", "}"):
+            raise Stumble
+        types, label = self.types(layout), layout.label
+        if label is None or not pa.types.is_large_string(types[label]) or label in layout.features:
+            return _parsed(records, types)
+        for kind in self.label_types:
+            with suppress(Stumble):
+                columns = _parsed(records, {**types, label: kind})
+                if pa.types.is_floating(kind) and not _exact(columns[label]):
+                    break
+                self.label_types = [kind]  # the others need not be tried any more
+                return columns
+        raise Stumble
 
     def _look(self, records: Records) -> Layout | None:
         """The layout by the first line that can be read."""
         for record in range(len(records)):
             with suppress(DataError):
-                self._row(records[record], 0)
+                self.row(records[record], 0)
             if self.layout is not None:
                 break
         return self.layout
 
-    def _fast(self, records: Records, layout: Layout | None) -> dict[str, pa.Array]:
-        """The columns by Arrow's parser, or _Stumble."""
-        import pyarrow as pa
-
-        if layout is None or self.length is not None or not records.are_between("{", "}"):
-            raise _Stumble
-        types = {name: pa.float64() if layout.dense else pa.large_string() for name in layout.features}
-        if layout.weight is not None:
-            types[layout.weight] = pa.float64()
-        if layout.label is None or layout.label in types:
-            return _parsed(records, types)
-        for kind in self.label_types:
-            with suppress(_Stumble):
-                columns = _parsed(records, {**types, layout.label: kind})
-                if pa.types.is_floating(kind) and not _exact(columns[layout.label]):
-                    break
-                self.label_types = [kind]  # the others need not be tried any more
-                return columns
-        raise _Stumble
-
-    def _careful(self, records: Records) -> Chunk:
-        """The rows by Python's parser, line by line."""
-        examples: list[Any] = []
-        words: list[str] = []
-        weights: list[float] = []
-        lines: list[int] = []
-        for record in range(len(records)):
-            text, line = records[record], int(records.lines[record])
-            if text.isspace():
-                continue
-            try:
-                example, word, weight = self._row(text, line)
-            except DataError as error:
-                self.source.bad_row(error)
-                continue
-            examples.append(example)
-            words.append(word)
-            weights.append(weight)
-            lines.append(line)
-        layout = self.layout
-        weight_array = np.array(weights) if layout is not None and layout.weight is not None else None
-        labels = words if layout is not None and layout.label is not None else None
-        line_array = np.array(lines, np.int64)
-        return Chunk(self._batch(examples), None, weight_array, 0, self.source.path, line_array, words=labels)
-
-    def _batch(self, examples: list[Any]) -> Batch:
-        if not examples:
-            return Strings(np.empty(0, np.uint8), np.zeros(1, np.int64))
-        if isinstance(examples[0], bytes):
-            return Strings.from_list(examples)
-        return DenseRows(np.array(examples, self.source.dtype))
-
-    def _row(self, text: bytearray, line: int) -> tuple[Any, str, float]:
-        """The example (bytes or a list of numbers), its label's word and its weight."""
+    def row(self, record: bytearray, line: int) -> Row:
         path = self.source.path
+        if record.isspace():
+            return {}
         try:
-            row = json.loads(text)
+            row = json.loads(record)
         except RecursionError:
             raise DataError("is nested too deeply", path, line) from None
         except UnicodeDecodeError as error:
-            raise DataError(
-                "is not UTF-8 text; convert it, for example with iconv", path, line, error.start + 1
-            ) from None
+            raise DataError(NOT_UTF8, path, line, error.start + 1) from None
         except json.JSONDecodeError as error:
             raise DataError(f"is not JSON: {error.msg}", path, line, error.colno) from None
         except ValueError:  # Python reads no more than some thousand digits
             raise DataError("has a whole number of thousands of digits", path, line) from None
         if not isinstance(row, dict):
             raise DataError("is not a JSON object", path, line)
-        layout = self.layout = self.layout or self._layout(row, line)
+        layout = self.layout or self._layout(row, line)
+        example = _number if layout.dense else self._whole
         try:
-            if layout.dense:
-                example: Any = [_number(row[name], name) for name in layout.features]
-            else:
-                example = self._whole(row[layout.features[0]], layout.features[0])
-            word = "" if layout.label is None else _word(row[layout.label], layout.label)
-            weight = 1.0 if layout.weight is None else _number(row[layout.weight], layout.weight)
+            found: Row = {name: example(row[name], name) for name in layout.features}
+            if layout.label is not None and layout.label not in found:
+                found[layout.label] = _word(row[layout.label], layout.label)
+            if layout.weight is not None:
+                found[layout.weight] = _number(row[layout.weight], layout.weight)
         except KeyError as error:
             raise DataError(
                 f"field {error.args[0]!r} is missing; the fields are {listed(list(row))}", path, line
             ) from None
         except ValueError as error:
             raise DataError(str(error), path, line) from None
-        return example, word, weight
+        return found
 
     def _layout(self, row: dict[str, object], line: int) -> Layout:
         import pyarrow as pa
@@ -177,23 +116,21 @@ class _Reader:
         numeric = [name for name, value in row.items() if isinstance(value, int | float)]
         whole = [name for name, value in row.items() if isinstance(value, str | list)]
         layout = choose(
-            list(row), numeric, whole, column=source.column, label=source.label, weight=source.weight,
-            path=source.path, usual="label", like=source.like, guessed=True,
-        )  # fmt: skip
+            list(row), numeric, whole, source.wanted, path=source.path, usual="label", like=source.like, guessed=True
+        )
         for name in layout.columns:
             if not _is_text(name):
                 raise DataError(f"the name {name!r} of a field {HALF}", source.path, line)
-        source.columns, source.layout = layout.features if layout.dense else None, layout
         if layout.label is not None:
             kinds = {str: [pa.large_string()], bool: [pa.bool_()], float: [pa.float64()]}
             self.label_types = kinds.get(type(row[layout.label]), [pa.int64(), pa.float64()])
-        return layout
+        return self.settle(layout)
 
-    def _whole(self, value: object, name: str) -> bytes | list[float]:
+    def _whole(self, value: object, name: str) -> str | list[float]:
         if isinstance(value, str) and self.length is None:
             if not _is_text(value):
                 raise ValueError(f"field {name!r} {HALF}")
-            return value.encode()
+            return value
         if not isinstance(value, list):
             raise ValueError(f"field {name!r} is not {'text' if self.length is None else 'a list of numbers'}")
         if self.length is None:
@@ -204,7 +141,7 @@ class _Reader:
 
 
 def _parsed(records: Records, types: dict[str, pa.DataType]) -> dict[str, pa.Array]:
-    """Fields of these types by Arrow's parser, or _Stumble. Other fields are passed over, however they are nested."""
+    """Fields of these types by Arrow's parser, or Stumble. Other fields are passed over, however they are nested."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
@@ -218,9 +155,9 @@ def _parsed(records: Records, types: dict[str, pa.DataType]) -> dict[str, pa.Arr
         for column in columns.values():
             column.validate(full=True)  # that text is UTF-8
     except (pa.ArrowException, KeyError):
-        raise _Stumble from None
+        raise Stumble from None
     if len(table) != len(records) or any(column.null_count for column in columns.values()):
-        raise _Stumble
+        raise Stumble
     return columns
 
 
@@ -256,17 +193,6 @@ def _word(value: object, name: str) -> str:
         if not _is_text(value):
             raise ValueError(f"field {name!r} {HALF}")
         return value
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
-        return repr(int(value))  # Arrow does not tell 1 from 1.0
     if isinstance(value, int | float):
-        return repr(value)
+        return number_word(value)
     raise _not_a_number(value, name)
-
-
-def _words(column: pa.Array) -> list[str]:
-    """Labels of an Arrow column as words; each distinct one is turned once."""
-    values = column.to_pylist()
-    word_of = {value: _word(value, "label") for value in set(values)}
-    return [word_of[value] for value in values]

@@ -97,14 +97,16 @@ def attach_array(source: Source, chunk: Chunk, values: np.ndarray) -> Chunk:
     return without(source, dataclasses.replace(chunk, y=y), found)
 
 
-def label_table(path: str, split: Callable[[str], list[str]]) -> dict[str, str]:
-    """Names and labels out of a second file, a name and its label on each line; `split` makes words of a line."""
+def label_table(path: str, split: Callable[[str], list[str]] | None = None) -> dict[str, str]:
+    """Names and labels out of a second file, a name and its label on each line. `split` makes words of a line; without
+    it, they stand between tabs, or else between blanks."""
     table: dict[str, str] = {}
     for piece in pieces(path, 1 << 24):
         for line, text in enumerate(bytes(piece.letters).decode(errors="replace").split("\n"), piece.line):
             if not text.strip():
                 continue
-            words = split(text.rstrip("\r"))
+            text = text.rstrip("\r")
+            words = split(text) if split is not None else text.split("\t" if "\t" in text else None)
             if len(words) != 2:
                 raise DataError("expected a name, a tab and a label", path, line)
             if table.setdefault(words[0].strip(), words[1].strip()) != words[1].strip():

@@ -19,9 +19,8 @@ from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import EXACT
-from dotadd.sources.numbers import NOT_A_NUMBER, ODD, number
 from dotadd.sources.sound import TOO_LARGE
-from dotadd.sources.text import Piece, pieces
+from dotadd.sources.text import NOT_A_NUMBER, ODD, Piece, number, pieces
 
 INT32_LIMIT = 2**31 - 1
 INDEX_LIMIT = 10**18  # indices of up to 18 digits are read

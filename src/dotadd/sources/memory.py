@@ -7,16 +7,15 @@ Nothing is copied that does not have to be.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source
-from dotadd.sources.layout import Layout, choose
+from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source, join_chunks
 from dotadd.sources.sound import (
     float_type,
     float_values,
@@ -27,10 +26,12 @@ from dotadd.sources.sound import (
     sound_rows,
     with_distinct,
 )
-from dotadd.sources.table import chunk_of, labels_of, layout_of, names_of
+from dotadd.sources.table import Layout, Wanted, choose, chunk_of, labels_of, layout_of, names_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
+    from scipy import sparse
 
 
 @dataclass
@@ -158,20 +159,22 @@ def batch_from_numpy(array: np.ndarray) -> Batch:
 _ADVICE = "for rows of named values give pandas.DataFrame(rows), or a file of JSON lines"
 
 
-def batch_from_list(items: list[Any]) -> Batch:
+def batch_from_list(items: Sequence[object]) -> Batch:
     """Strings, automata, or lists of numbers of one length."""
-    if all(isinstance(item, str | bytes) for item in items):
+    texts = [item for item in items if isinstance(item, str | bytes)]
+    if len(texts) == len(items):
         try:
-            return Strings.from_list(items)
+            return Strings.from_list(texts)
         except UnicodeEncodeError as error:
             raise DataError(f"a string cannot be written as UTF-8: {error.reason}") from None
     from dotadd.automata.automaton import Automaton
 
-    if all(isinstance(item, Automaton) for item in items):
+    automata = [item for item in items if isinstance(item, Automaton)]
+    if len(automata) == len(items):
         from dotadd.data.lattices import Lattices
 
-        return Lattices.from_automata(items)
-    if any(isinstance(item, str | bytes) or item is None for item in items):
+        return Lattices.from_automata(automata)
+    if texts or any(item is None for item in items):
         row = next(row for row, item in enumerate(items) if not isinstance(item, str | bytes))
         raise DataError(f"row {row} is not a string like the others, but {type(items[row]).__name__}")
     try:
@@ -183,7 +186,7 @@ def batch_from_list(items: list[Any]) -> Batch:
         raise error if isinstance(error, DataError) else DataError("the lists differ in length") from None
 
 
-def batch_from_scipy(matrix: Any) -> SparseRows:
+def batch_from_scipy(matrix: sparse.sparray) -> SparseRows:
     """CSR without a copy of indices and values; other formats are converted. Integers and booleans become floats."""
     if matrix.ndim != 2:
         raise DataError(f"a sparse array of {matrix.ndim} dimension cannot be read; rows and features are needed")
@@ -194,7 +197,7 @@ def batch_from_scipy(matrix: Any) -> SparseRows:
     )
 
 
-def _require_sound(matrix: Any) -> None:
+def _require_sound(matrix: sparse.sparray) -> None:
     """Refuse a matrix whose arrays lead outside of one another: SciPy does not look, and reads or writes there.
 
     Indices of CSR are left to `sound_rows`, which names the row.
@@ -228,19 +231,20 @@ def is_pandas(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "pandas"
 
 
-def from_table(x: Any, names: dict[str, Any], on_bad_row: str) -> MemorySource:
-    """The source over a table; `names` are the columns asked for: column, label and weight, and what they are like.
+def from_table(x: object, wanted: Wanted, like: Layout | None, on_bad_row: str) -> MemorySource:
+    """The source over a table, of which the columns that are wanted, or are like those of an earlier one, are read.
     What has no names of text, as a series, is read as it stands."""
-    pandas = is_pandas(x)
-    named = x.ndim == 2 and all(isinstance(name, str) for name in x.columns) if pandas else hasattr(x, "columns")
-    names = names if named else names | {"like": None}
     source = Source(on_bad_row=on_bad_row)  # notes columns and bad rows while the table is read
-    content = _from_pandas(source, x, names) if pandas else _from_arrow(source, _arrow_table(x), names)
+    if is_pandas(x):
+        named, content = _from_pandas(source, x, wanted, like)
+    else:
+        named = hasattr(x, "columns")
+        content = _from_arrow(source, _arrow_table(x), wanted, like if named else None)
     layout = source.layout if named else None
     return MemorySource(content, on_bad_row=on_bad_row, columns=source.columns, layout=layout, skipped=source.skipped)
 
 
-def _arrow_table(x: Any) -> pa.Table:
+def _arrow_table(x: object) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(x, pa.RecordBatch):
@@ -252,27 +256,22 @@ def _arrow_table(x: Any) -> pa.Table:
     return x if isinstance(x, pa.Table) else pa.table(x)
 
 
-def _from_arrow(source: Source, table: pa.Table, names: dict[str, Any]) -> Chunk:
-    layout = layout_of(table.schema, path=None, **names)
+def _from_arrow(source: Source, table: pa.Table, wanted: Wanted, like: Layout | None) -> Chunk:
+    layout = layout_of(table.schema, wanted, path=None, like=like)
     source.columns, source.layout = names_of(table.schema, layout)
     batches = table.select(layout.columns).combine_chunks().to_batches()
-    chunks = [with_distinct(chunk_of(source, batch, layout)) for batch in batches]
-    if len(chunks) == 1:
-        return chunks[0]
-    if not chunks:
+    if not batches:
         raise DataError("the table has no examples")
-
-    def joined(name: str) -> np.ndarray | None:
-        return None if getattr(chunks[0], name) is None else np.concatenate([getattr(c, name) for c in chunks])
-
-    batch: Batch = type(chunks[0].batch).concat(chunk.batch for chunk in chunks)
-    return dataclasses.replace(chunks[0], batch=batch, y=joined("y"), weight=joined("weight"))
+    return join_chunks(with_distinct(chunk_of(source, batch, layout)) for batch in batches)
 
 
-def _from_pandas(source: Source, frame: Any, names: dict[str, Any]) -> Chunk:
-    """Numbers as pandas keeps them, without a copy where that is one array; text through Arrow."""
+def _from_pandas(source: Source, frame: pd.DataFrame, wanted: Wanted, like: Layout | None) -> tuple[bool, Chunk]:
+    """Whether the columns have names, and the examples: numbers as pandas keeps them, without a copy where that is one
+    array; text through Arrow."""
     import pyarrow as pa
 
+    named = frame.ndim == 2 and all(isinstance(name, str) for name in frame.columns)
+    like = like if named else None
     frame = frame.to_frame() if frame.ndim == 1 else frame
     columns = [str(name) for name in frame.columns]
     if len(set(columns)) < len(columns):
@@ -280,19 +279,21 @@ def _from_pandas(source: Source, frame: Any, names: dict[str, Any]) -> Chunk:
     frame = frame.set_axis(columns, axis=1)
     types = dict(zip(columns, (_numpy_type(dtype) for dtype in frame.dtypes), strict=True))
     numeric = [name for name, dtype in types.items() if dtype is not None]
-    layout = choose(columns, numeric, [name for name in columns if name not in numeric], path=None, **names)
+    whole = [name for name in columns if name not in numeric]
+    layout = choose(columns, numeric, whole, wanted, path=None, like=like)
     if not layout.dense:
-        return _from_arrow(source, pa.Table.from_pandas(frame[layout.columns], preserve_index=False), names)
+        table = pa.Table.from_pandas(frame[layout.columns], preserve_index=False)
+        return named, _from_arrow(source, table, wanted, like)
     source.columns, source.layout = layout.features, layout
     features = frame if layout.features == columns else frame[layout.features]
     kinds = [kind for name in layout.features if (kind := types[name]) is not None]
     dtype = np.result_type(*map(float_type, kinds))
     nullable = any(not isinstance(kind, np.dtype) for kind in features.dtypes)
     values = features.to_numpy(dtype, na_value=np.nan) if nullable else features.to_numpy(dtype)
-    return _with_beside(source, Chunk(DenseRows(values), None, None, 0), frame, layout)
+    return named, _with_beside(source, Chunk(DenseRows(values), None, None, 0), frame, layout)
 
 
-def _with_beside(source: Source, chunk: Chunk, frame: Any, layout: Layout) -> Chunk:
+def _with_beside(source: Source, chunk: Chunk, frame: pd.DataFrame, layout: Layout) -> Chunk:
     """Labels and weights out of columns of a pandas frame; rows without are bad."""
     import pyarrow as pa
 

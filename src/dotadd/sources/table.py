@@ -1,20 +1,22 @@
-"""Arrow tables as examples: the part that files, data frames and tables in memory share."""
+"""Tables as examples, in files, in data frames or in memory: which columns are the examples, the label and the weight,
+and chunks over record batches of Arrow."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings, from_arrow
+from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings, from_arrow, unpack
 from dotadd.data.lattices import is_lattices, lattices_from_arrow
-from dotadd.errors import DataError, DotaddError
+from dotadd.errors import DataError, DotaddError, UnusedColumnsWarning
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.labels import exact_labels
-from dotadd.sources.layout import Layout, choose
 from dotadd.sources.sound import float_type, float_values, pixel_values
 
 if TYPE_CHECKING:
@@ -24,6 +26,115 @@ PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA
 # Metadata of the schema of a file that `convert` wrote: the column of the examples, that of the lines on which they
 # stood in a text, the names of the features, and those of all columns.
 EXAMPLES, LINES, COLUMNS, LAYOUT = b"column", b"lines", b"columns", b"layout"
+
+
+class Wanted(NamedTuple):
+    """The columns that somebody asks for, by name, or by number where a file has no header."""
+
+    column: str | int | None = None
+    label: str | int | None = None
+    weight: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns that are read. `dense` says that the features are scalar columns, set side by side; otherwise the
+    one feature column holds a whole example in each cell."""
+
+    features: list[str]
+    dense: bool
+    label: str | None
+    weight: str | None
+    header: bool = True
+    """Whether the columns have names; those of a file without a header are their numbers, from 0."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Everything that has to be read, each column once."""
+        beside = [name for name in (self.label, self.weight) if name is not None]
+        return list(dict.fromkeys([*self.features, *beside]))
+
+    def to_dict(self) -> dict[str, object]:
+        """What a model file keeps; weights of examples mean nothing to a model."""
+        return {"features": self.features, "dense": self.dense, "label": self.label, "header": self.header}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Layout:
+        """From `to_dict`; TypeError or KeyError where it is damaged."""
+        if not isinstance(record, dict):
+            raise TypeError("it does not say which columns there are")
+        features, label = record["features"], record["label"]
+        if not isinstance(features, list) or not all(isinstance(name, str) for name in [*features, label or ""]):
+            raise TypeError("names of columns are not text")
+        return cls(features, bool(record["dense"]), label, None, bool(record["header"]))
+
+
+def choose(
+    names: Sequence[str],
+    numeric: Sequence[str],
+    whole: Sequence[str],
+    wanted: Wanted,
+    *,
+    path: str | None,
+    usual: str | None = None,
+    like: Layout | None = None,
+    guessed: bool = False,
+) -> Layout:
+    """The layout of a table with these columns, of which some are numbers and some hold whole examples (text, lists).
+
+    Where no column is wanted, all numbers but the label and the weight are features; where there are none, the one
+    column that holds whole examples is read. `usual` is the label where none is asked for. With `like`, the columns of
+    an earlier table are read, in the order that they have there, and its label if it is here. `guessed` says that only
+    a look at some rows tells which columns are numbers: then an earlier table knows better.
+    """
+    for asked in wanted:
+        if asked is not None and asked not in names:
+            raise DataError(f"there is no column {asked!r}; the columns are {listed(names)}", path)
+    column, label, weight = (asked if isinstance(asked, str) else None for asked in wanted)
+    if like is not None and like.header and column is None:
+        require_names(like.features, names, path, hint="" if like.dense else "; name another with column= (--column)")
+        fitting = set(names if guessed else numeric if like.dense else whole)
+        for name in like.features:
+            if name not in fitting:
+                kind = "numbers" if like.dense else "text or lists"
+                raise DataError(f"column {name!r} holds no {kind}, unlike where the model was trained", path)
+        return Layout(like.features, like.dense, like.label if label is None and like.label in names else label, weight)
+    if label is None and usual in names:
+        label = usual
+    if column is not None:
+        if column not in numeric and column not in whole:
+            raise DataError(f"column {column!r} holds neither numbers nor text nor lists of numbers", path)
+        dense = like.dense if guessed and like is not None else column in numeric
+        return Layout([column], dense, label, weight)
+    features = [name for name in numeric if name not in (label, weight)]
+    candidates = [name for name in whole if name not in (label, weight)]
+    if features:
+        if candidates:
+            message = f"only columns of numbers are read; left out: {listed(candidates)} (name one to read it instead)"
+            warnings.warn(message if path is None else f"{path}: {message}", UnusedColumnsWarning, stacklevel=2)
+        return Layout(features, True, label, weight)
+    if len(candidates) == 1:
+        return Layout(candidates, False, label, weight)
+    raise DataError(f"which column holds the examples? Name it with column=; the columns are {listed(names)}", path)
+
+
+def require_names(wanted: Sequence[str], names: Sequence[str], path: str | None, hint: str = "") -> None:
+    """Refuse a table that lacks columns that a model was trained on."""
+    missing = list(dict.fromkeys(wanted).keys() - set(names))
+    if missing:
+        missing.sort(key=list(wanted).index)
+        several = "s" if len(missing) > 1 else ""
+        raise DataError(
+            f"lacks the column{several} {listed(missing)} that the model was trained on; "
+            f"the columns are {listed(names)}{hint}",
+            path,
+        )
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Column names for a message, cut off when there are very many, or when one is very long."""
+    shown = ", ".join(repr(name if len(name) <= 60 else name[:60] + "...") for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -51,23 +162,15 @@ def is_whole(kind: pa.DataType) -> bool:
     return is_text(kind) or binary or lists or isinstance(kind, pa.FixedShapeTensorType)
 
 
-def layout_of(
-    schema: pa.Schema,
-    *,
-    column: str | None,
-    label: str | None,
-    weight: str | None,
-    path: str | None,
-    like: Layout | None = None,
-) -> Layout:
+def layout_of(schema: pa.Schema, wanted: Wanted, *, path: str | None, like: Layout | None = None) -> Layout:
     """The layout of a table of this schema. A file that `convert` wrote needs no names."""
-    if b"dotadd" in (schema.metadata or {}) and column is None:
-        column = schema.metadata.get(EXAMPLES, b"x").decode()
-        label = label or ("label" if "label" in schema.names else None)
-        weight = weight or ("weight" if "weight" in schema.names else None)
+    if b"dotadd" in (schema.metadata or {}) and wanted.column is None:
+        label, weight = (name if name in schema.names else None for name in ("label", "weight"))
+        examples = schema.metadata.get(EXAMPLES, b"x").decode()
+        wanted = Wanted(examples, wanted.label or label, wanted.weight or weight)
     numeric = [field.name for field in schema if is_number(field.type)]
     whole = [field.name for field in schema if is_whole(field.type)]
-    return choose(schema.names, numeric, whole, column=column, label=label, weight=weight, path=path, like=like)
+    return choose(schema.names, numeric, whole, wanted, path=path, like=like)
 
 
 def names_of(schema: pa.Schema, layout: Layout) -> tuple[list[str] | None, Layout | None]:
@@ -207,8 +310,6 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
     length = packed_length(field)
     batch = from_arrow(table.column(name), n_features=n_features)
     if length is not None:
-        from dotadd.sources.dna import unpack
-
         assert isinstance(batch, Strings)
         return unpack(batch.letters.reshape(len(batch), -1), length)
     if isinstance(batch, Images):

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from dotadd._util.expression import Reader
-from dotadd.data.transforms.base import Product, TransformError, Transforms
-from dotadd.data.transforms.images import mirror, translate
+from dotadd.data.transforms.base import Product, TransformError, Transforms, functions
+from dotadd.data.transforms.images import mirror, rotate, scale, translate
 from dotadd.data.transforms.strings import reverse_complement, shift
-from dotadd.data.transforms.vectors import functions
-from dotadd.data.transforms.warps import rotate, scale
 
 __all__ = [
     "Product", "TransformError", "Transforms", "functions", "mirror", "parse", "reverse_complement", "rotate", "scale",
@@ -40,7 +37,7 @@ class _Expression(Reader):
     operators = (ast.Mult,)
     error_class = TransformError
 
-    def combined(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
+    def combined(self, node: ast.AST, operator: ast.operator, left: object, right: object) -> Transforms:
         if not isinstance(left, Transforms) or not isinstance(right, Transforms):
             raise self.error(node, "transformations are multiplied with transformations")
         try:

@@ -2,20 +2,25 @@
 
 A set has members 0 .. len - 1, and one of them, `identity`, changes nothing. Sets multiply: the members of A * B are
 all pairs, B's change first and then A's, as maps compose. `repr` of a set is the expression that makes it again.
+Functions of a user's own are such a set for vectors and images.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dotadd.data.batches import Batch
+from dotadd.data.batches import Batch, DenseRows
 from dotadd.errors import DotaddError
+
+Function = Callable[[np.ndarray], np.ndarray]
 
 MOST_MEMBERS = 1 << 20  # of a product
 MOST_STEPS = 500  # each way: a square of them is a million moves
+TRIED = 16  # rows that functions of a user's own are tried on
 
 
 class TransformError(DotaddError):
@@ -23,7 +28,7 @@ class TransformError(DotaddError):
 
 
 class Transforms:
-    """Subclasses set `takes`, and implement `__len__`, `identity`, `names`, `check` and `apply`."""
+    """Subclasses set `takes`, and implement `__len__`, `names` and `apply`. `written` is the expression for the set."""
 
     takes: tuple[type[Batch], ...]
     """The kinds of batch whose rows can be changed."""
@@ -31,13 +36,19 @@ class Transforms:
     costly: bool = False
     """Whether a changed row is better kept than made again each time it is wanted."""
 
+    def __init__(self, written: str) -> None:
+        self.written = written
+
+    def __repr__(self) -> str:
+        return self.written
+
     def __len__(self) -> int:
         raise NotImplementedError
 
     @property
     def identity(self) -> int:
         """The member that changes nothing."""
-        raise NotImplementedError
+        return 0
 
     def names(self) -> list[str]:
         """What each member does, in a few words."""
@@ -83,6 +94,7 @@ class Product(Transforms):
     """
 
     def __init__(self, factors: tuple[Transforms, ...]) -> None:
+        super().__init__(" * ".join(map(repr, factors)))
         self.factors = factors  # as written: the last is applied first
         kinds = dict.fromkeys(kind for factor in factors for kind in factor.takes)
         self.takes = tuple(kind for kind in kinds if all(issubclass(kind, factor.takes) for factor in factors))
@@ -130,9 +142,6 @@ class Product(Transforms):
             batch = stage.apply(batch, rows, member)
             rows = np.arange(len(rows))
         return batch
-
-    def __repr__(self) -> str:
-        return " * ".join(map(repr, self.factors))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Product) and self.factors == other.factors
@@ -185,3 +194,80 @@ def number(wanted: str, value: object) -> int | float:
         raise TransformError(f"{wanted} a number, and not {value!r}")
     value = float(value)
     return int(value) if value.is_integer() else value
+
+
+def functions(*several: Function, names: Sequence[str] | None = None, costly: bool = True) -> Functions:
+    """The vector as it is, and what each of these functions makes of it.
+
+    several: functions of an array of vectors (n, p), or of images (n, height, width), for any n. Each returns an array
+             of the same shape, whose row r depends on row r alone.
+    names:   what each of them does; by default the functions' own names.
+    costly:  whether a changed row is better kept than made again each time it is wanted.
+    """
+    if not several or not all(map(callable, several)):
+        raise TransformError("functions has to be given one or more functions")
+    if names is None:
+        names = [getattr(function, "__name__", repr(function)) for function in several]
+    if isinstance(names, str) or len(names) != len(several) or not all(isinstance(name, str) for name in names):
+        raise TransformError(f"names has to be {len(several)} names, one for each function, and not {names!r}")
+    return Functions(several, tuple(names), costly)
+
+
+class Functions(Transforms):
+    """Rows keep their type of numbers: where it is one of whole numbers, results are rounded and cut off."""
+
+    takes = (DenseRows,)
+
+    def __init__(self, several: tuple[Function, ...], named: tuple[str, ...], costly: bool) -> None:
+        super().__init__(f"functions({', '.join(named)})")
+        self.several, self.named, self.costly = several, named, costly
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Functions) and (self.several, self.named) == (other.several, other.named)
+
+    __hash__ = Transforms.__hash__
+
+    def __len__(self) -> int:
+        return 1 + len(self.several)
+
+    def names(self) -> list[str]:
+        return ["as it is", *self.named]
+
+    def check(self, batch: Batch) -> None:
+        super().check(batch)
+        rows = np.arange(min(len(batch), TRIED))
+        for member in range(len(self)):
+            self.apply(batch, rows, np.full(len(rows), member))
+
+    def apply(self, batch: Batch, rows: np.ndarray, which: np.ndarray) -> DenseRows:
+        assert isinstance(batch, DenseRows)
+        out = batch.values[rows]
+        for member, (function, name) in enumerate(zip(self.several, self.named, strict=True), 1):
+            at = np.flatnonzero(which == member)
+            if len(at):
+                out[at] = _result(function, name, out[at])
+        return type(batch)(out)
+
+
+def _result(function: Function, name: str, rows: np.ndarray) -> np.ndarray:
+    """What a function makes of these rows, in their type of numbers."""
+    shape, dtype = rows.shape, rows.dtype
+    try:
+        made = np.asarray(function(rows))
+    except Exception as error:
+        raise TransformError(f"{name} fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    if made.dtype.kind not in "buif":
+        raise TransformError(f"{name} gives an array of {made.dtype}, and not of numbers")
+    if made.ndim != len(shape):
+        raise TransformError(f"{name} gives an array with {made.ndim} dimensions, and not {len(shape)}")
+    if len(made) != len(rows):
+        raise TransformError(f"{name} gives {len(made)} rows for {len(rows)}")
+    if made.shape != shape:
+        sizes = [" x ".join(map(str, size[1:])) for size in (made.shape, shape)]
+        raise TransformError(f"{name} gives rows of {sizes[0]} values for rows of {sizes[1]}")
+    if np.isnan(made).any():
+        raise TransformError(f"{name} gives NaN")
+    if dtype.kind in "iu" and made.dtype != dtype:
+        limits = np.iinfo(dtype)
+        made = np.clip(np.rint(made), limits.min, limits.max)
+    return made.astype(dtype, copy=False)

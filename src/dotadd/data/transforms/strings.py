@@ -9,6 +9,8 @@ from dotadd._util.expression import call_repr
 from dotadd.data.batches import Batch, Strings
 from dotadd.data.transforms.base import TransformError, Transforms, steps, whole_number
 
+Array = np.ndarray
+
 # A pairs with T in DNA and with U in RNA. The codes for several letters pair by what they stand for: R = A or G,
 # Y = C or T, K = G or T, M = A or C, B = not A, V = not T, D = not C, H = not G; S, W and N pair with themselves.
 PAIRS = {"dna": ("ACGTURYKMBVDH", "TGCAAYRMKVBHD"), "rna": ("ACGUTRYKMBVDH", "UGCAAYRMKVBHD")}
@@ -52,9 +54,7 @@ class StringTransforms(Transforms):
         self.make(plain(batch.letters), starts, np.asarray(which), offsets, letters)
         return Strings(letters, offsets) if batch.width is None else Strings(letters, width=batch.width)
 
-    def make(
-        self, letters: np.ndarray, starts: np.ndarray, which: np.ndarray, offsets: np.ndarray, out: np.ndarray
-    ) -> None:
+    def make(self, letters: Array, starts: Array, which: Array, offsets: Array, out: Array) -> None:
         """Write the string at starts[j], changed by member which[j], to out[offsets[j] : offsets[j + 1]]."""
         raise NotImplementedError
 
@@ -63,20 +63,14 @@ class ReverseComplement(StringTransforms):
     """The string itself and its reverse complement."""
 
     def __init__(self, alphabet: str) -> None:
+        super().__init__(call_repr("reverse_complement", **({} if alphabet == "dna" else {"alphabet": alphabet})))
         self.alphabet = alphabet
         self.partners = np.arange(256, dtype=np.uint8)
         for letters, partners in (PAIRS[alphabet], map(str.lower, PAIRS[alphabet])):
             self.partners[np.frombuffer(letters.encode(), np.uint8)] = np.frombuffer(partners.encode(), np.uint8)
 
-    def __repr__(self) -> str:
-        return call_repr("reverse_complement", **({} if self.alphabet == "dna" else {"alphabet": self.alphabet}))
-
     def __len__(self) -> int:
         return 2
-
-    @property
-    def identity(self) -> int:
-        return 0
 
     def names(self) -> list[str]:
         return ["as it is", "reverse complement"]
@@ -92,9 +86,7 @@ class ReverseComplement(StringTransforms):
             use = reverse_complement(alphabet=better)
             raise TransformError(f"{self!r} is not for strings with the letter {foreign}: use {use!r}")
 
-    def make(
-        self, letters: np.ndarray, starts: np.ndarray, which: np.ndarray, offsets: np.ndarray, out: np.ndarray
-    ) -> None:
+    def make(self, letters: Array, starts: Array, which: Array, offsets: Array, out: Array) -> None:
         _reverse(letters, starts, np.not_equal(which, 0), self.partners, offsets, out)
 
 
@@ -102,10 +94,8 @@ class Shifts(StringTransforms):
     """Moves by some numbers of letters."""
 
     def __init__(self, written: str, moves: np.ndarray, fill: str) -> None:
-        self.written, self.moves, self.fill = written, moves, fill
-
-    def __repr__(self) -> str:
-        return self.written
+        super().__init__(written)
+        self.moves, self.fill = moves, fill
 
     def __len__(self) -> int:
         return len(self.moves)
@@ -128,9 +118,7 @@ class Shifts(StringTransforms):
         if self.moves[-1] >= shortest:
             raise TransformError(f"{self!r} moves a string of {shortest} letters out of its place")
 
-    def make(
-        self, letters: np.ndarray, starts: np.ndarray, which: np.ndarray, offsets: np.ndarray, out: np.ndarray
-    ) -> None:
+    def make(self, letters: Array, starts: Array, which: Array, offsets: Array, out: Array) -> None:
         _shift(letters, starts, self.moves[which], ord(self.fill), offsets, out)
 
 
