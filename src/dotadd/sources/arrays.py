@@ -139,6 +139,9 @@ class _Saved(ArrayRows):
 
     cut_off = "it was cut off while it was read"
 
+    def step(self, nbytes: int) -> int:
+        return max(1, nbytes // self.row_bytes)
+
     def end(self) -> None:
         pass
 

@@ -31,27 +31,26 @@ def settled(source: Source, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """
     held: list[Chunk] = []
     seen: list[str] = []
-    room, numeric = LOOK, False
+    room, numeric = LOOK, True
     for chunk in chunks:
-        if chunk.words is None:
-            yield chunk
-        elif room <= 0:
-            yield _labelled(source, chunk, chunk.words, numeric)
-        elif len(chunk):
-            held.append(chunk)
+        held.append(chunk)
+        if chunk.words is not None and room > 0:
             ends = np.cumsum(chunk.batch.row_bytes() + ROW)
             seen += chunk.words[: int(np.searchsorted(ends, room)) + 1]
-            room -= int(ends[-1])
-            if room <= 0:
-                numeric = are_numbers(seen)
-                yield from (_labelled(source, one, one.words or [], numeric) for one in held)
-                held = []
-    numeric = numeric or are_numbers(seen)
-    yield from (_labelled(source, one, one.words or [], numeric) for one in held)
+            room -= int(ends[-1]) if len(ends) else 0
+            if room > 0:
+                continue
+            numeric = are_numbers(seen)
+        yield from (_labelled(source, one, numeric) for one in held)
+        held = []
+    numeric = are_numbers(seen)
+    yield from (_labelled(source, one, numeric) for one in held)
 
 
-def _labelled(source: Source, chunk: Chunk, words: Sequence[str], numeric: bool) -> Chunk:
-    y, complaints = parsed(words, numeric)
+def _labelled(source: Source, chunk: Chunk, numeric: bool) -> Chunk:
+    if chunk.words is None:
+        return chunk
+    y, complaints = parsed(chunk.words, numeric)
     return without(source, dataclasses.replace(chunk, y=y, words=None), complaints)
 
 
