@@ -72,6 +72,29 @@ def test_rows_of_a_file_count_by_the_weights_that_are_given(fitted, tmp_path):
             model.score(tmp_path / "d.csv", sample_weight=wrong)
 
 
+def test_rows_of_a_source_count_by_the_weights_that_it_brings(fitted, tmp_path):
+    _, model, X, y = fitted
+    weight = np.arange(len(y)) % 3
+    wrong = np.roll(y, 1)
+    expected = accuracy_score(wrong, model.predict(X), sample_weight=weight)
+    assert expected != pytest.approx(accuracy_score(wrong, model.predict(X)))
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=wrong, w=weight)
+    frame.to_parquet(tmp_path / "d.parquet")
+    for source in (dotadd.open(X, wrong, weight), dotadd.open(tmp_path / "d.parquet", label="label", weight="w")):
+        assert model.score(source) == pytest.approx(expected)
+        assert model.score(source, sample_weight=np.ones(len(y))) == accuracy_score(wrong, model.predict(X))
+    assert model.score(dotadd.open(X, None, weight), wrong) == pytest.approx(expected)
+    with pytest.raises(DotaddError, match="do not pair up"):
+        model.score(X, y[1:])
+    with pytest.raises(DotaddError, match="do not pair up"):
+        model.score(X, np.append(y, y[0]))
+
+
+def test_labels_of_another_type_are_all_wrong(fitted):
+    _, model, X, y = fitted
+    assert model.score(X, [f"no {label}" for label in y]) == 0.0
+
+
 def test_scikit_learn_can_calibrate_and_inspect_it(fitted):
     _, model, X, y = fitted
     calibrated = CalibratedClassifierCV(FrozenEstimator(model)).fit(X, y)

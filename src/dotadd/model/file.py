@@ -27,7 +27,7 @@ from dotadd._util.threads import row_pieces, thread_count
 from dotadd.data.batches import Batch, SparseRows
 from dotadd.errors import DataError, DotaddError, ModelError, as_written
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.model.evaluation import Evaluator, accuracy
+from dotadd.model.evaluation import Evaluator
 from dotadd.sources.around import by_name
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
@@ -123,21 +123,22 @@ class Classifier:
         return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
 
     def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
-        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        if y is not None:
-            return accuracy(np.asarray(y), self.predict(X, n_jobs=n_jobs), sample_weight=weights)
+        """Accuracy. What is not given, labels or weights, X brings itself, as a file or another source does."""
         from dotadd.sources import open as open_source
 
-        source = open_source(X, like=self.like(labels=True))
+        labels, weights = (None if given is None else np.asarray(given) for given in (y, sample_weight))
+        source = open_source(X, like=self.like(labels=y is None))
         found = Evaluator(self.classes, areas=False)
-        for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
-            if chunk.y is None:
+        for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=y is None):
+            rows = slice(found.rows, found.rows + len(chunk))
+            truth = chunk.y if labels is None else labels[rows]
+            if truth is None:
                 raise DataError("has no labels to score against", source.name)
-            some = None if weights is None else weights[found.rows : found.rows + len(chunk)]
-            found.see(chunk.y, scores, self.classes[self.winners(scores)], some)
-        if weights is not None and len(weights) != found.rows:
-            raise DataError(f"{found.rows:,} rows and {len(weights):,} weights do not pair up", source.name)
+            weight = chunk.weight if weights is None else weights[rows]
+            found.see(truth, scores, self.classes[self.winners(scores)], weight)
+        for what, given in (("labels", labels), ("weights", weights)):
+            if given is not None and len(given) != found.rows:
+                raise DataError(f"{found.rows:,} rows and {len(given):,} {what} do not pair up", source.name)
         return found.accuracy
 
     def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator:
