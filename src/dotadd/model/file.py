@@ -11,13 +11,13 @@ import json
 import math
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -32,10 +32,13 @@ from dotadd.sources.around import by_name
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+Made = TypeVar("Made")
 Record = dict[str, Any]  # what JSON can hold, by name
 FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
-TENSOR_TYPES: dict[str, type] = tensor_file.TYPES
 
 
 class Classifier:
@@ -167,7 +170,7 @@ class Classifier:
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return classifier_tags()
 
     def winners(self, scores: np.ndarray) -> np.ndarray:
@@ -260,7 +263,7 @@ class Stored:
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
 
-    def tensor(self, name: str, types: Mapping[str, type] = TENSOR_TYPES) -> np.ndarray:
+    def tensor(self, name: str, types: Mapping[str, type] = tensor_file.TYPES) -> np.ndarray:
         """The tensor of this name, which has to have one of these types."""
         try:
             entry = self._layout[name]
@@ -280,6 +283,16 @@ class Stored:
         """Version and date."""
         return {key: str(self.record.get(key)) for key in ("version", "date")}
 
+    def made(self, what: str, make: Callable[[], Made]) -> Made:
+        """What an expression in the record describes."""
+        try:
+            return make()
+        except DotaddError as error:
+            raise ModelError(
+                f"{self.path}: the model's {what} cannot be made: {error} (a map of your own is named with "
+                "dotadd.load(path, features={'Name': Name}))"
+            ) from error
+
     def map_of(self, phi: FeatureMap) -> FeatureMap:
         """This map, which is resolved, with what it has learned."""
         try:
@@ -292,7 +305,7 @@ class Stored:
         return ModelError(f"{self.path}: a safetensors file, but not a model of dotadd")
 
 
-def classifier_tags() -> Any:
+def classifier_tags() -> Tags:
     """What scikit-learn asks of a classifier; only then is it imported."""
     from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
@@ -319,16 +332,20 @@ def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:
     return SparseRows(offsets, batch.indices[span][known], values, stop, distinct=batch.distinct)
 
 
-def jsonable(value: object) -> Any:
+def jsonable(record: Mapping[str, object]) -> Record:
     """The same as JSON can say it: NumPy numbers and enums by value, numbers that are not finite as null."""
+    return {str(key): _jsonable(value) for key, value in record.items()}
+
+
+def _jsonable(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
+        return jsonable(value)
     if isinstance(value, Enum):
-        return jsonable(value.value)
+        return _jsonable(value.value)
     if isinstance(value, np.ndarray | np.generic):
-        return jsonable(value.tolist())
+        return _jsonable(value.tolist())
     if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
+        return [_jsonable(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

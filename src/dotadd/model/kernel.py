@@ -193,17 +193,16 @@ def kernel_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> KernelM
     from dotadd.kernel_svm.expression import parse
 
     path, doubles, whole = stored.path, {"F64": np.float64}, {"I64": np.int64}
-    try:
+
+    def resolved() -> Kernel:
         kernel = parse(str(stored.record["kernel"]), own)
         if isinstance(kernel, FeatureKernel):
-            kernel = FeatureKernel(kernel.phi.resolve(stored.shape))
-        elif not kernel.resolved:
+            return FeatureKernel(kernel.phi.resolve(stored.shape))
+        if not kernel.resolved:
             raise DotaddError(f"{kernel!r} was not resolved")
-    except DotaddError as error:
-        raise ModelError(
-            f"{path}: the model's kernel cannot be made: {error} (a map of your own is named with "
-            "dotadd.load(path, features={'Name': Name}))"
-        ) from error
+        return kernel
+
+    kernel = stored.made("kernel", resolved)
     if isinstance(kernel, FeatureKernel):
         kernel = FeatureKernel(stored.map_of(kernel.phi))
     support, counts = (np.array(stored.tensor(name, whole)) for name in ("support", "counts"))

@@ -17,7 +17,7 @@ import numpy as np
 from dotadd._jit import plain
 from dotadd.core import block as blocks
 from dotadd.data.batches import Batch
-from dotadd.errors import DotaddError, ModelError
+from dotadd.errors import ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.model.file import WEIGHT_TYPES, Classifier, Record, Stored, state_tensors
 from dotadd.problem.examples import InMemory
@@ -115,23 +115,13 @@ def load(
         from dotadd.model.kernel import kernel_model  # linear models know no kernel machines
 
         return kernel_model(stored, own)
-    return _linear_model(stored, own)
-
-
-def _linear_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> Model:
     from dotadd.features.expression import parse
 
     w, intercept = (stored.tensor(name, WEIGHT_TYPES) for name in ("w", "intercept"))
     if "features" not in stored.record:
         raise ModelError(f"{stored.path}: the model's header is damaged: it names no features")
-    try:
-        phi = parse(str(stored.record["features"]), own).resolve(stored.shape)
-    except DotaddError as error:
-        raise ModelError(
-            f"{stored.path}: the model's features cannot be made: {error} (a map of your own is named with "
-            "dotadd.load(path, features={'Name': Name}))"
-        ) from error
-    phi = stored.map_of(phi)
+    text = str(stored.record["features"])
+    phi = stored.map_of(stored.made("features", lambda: parse(text, own).resolve(stored.shape)))
     try:
         model = Model(
             phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns,

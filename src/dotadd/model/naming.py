@@ -180,10 +180,10 @@ class _Hits(NamedTuple):
 
 def _hits(block: Block, at: np.ndarray, rows: np.ndarray, keys: np.ndarray, places: np.ndarray) -> _Hits:
     room = int((block.end[at] - block.start[at]).sum())
-    arrays = [np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)]
-    count = _pick(block.start, block.end, block.indices, block.values, at, keys, places, *arrays)
-    row, nth, which, value = (array[:count] for array in arrays)
-    return _Hits(rows[row], nth, which, value)
+    hits, value = np.empty((3, room), np.int64), np.empty(room)
+    count = _pick(block.start, block.end, block.indices, block.values, at, keys, places, hits, value)
+    row, nth, which = hits[:, :count]
+    return _Hits(rows[row], nth, which, value[:count])
 
 
 def _table(slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,8 +202,11 @@ def _table(slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def _pick(start, end, indices, values, at, keys, places, row, nth, which, value):
-    """Write down the non-zeros of rows `at` whose slot is in the table. Returns how many there are."""
+def _pick(start, end, indices, values, at, keys, places, hits, value):
+    """Write down the non-zeros of rows `at` whose slot is in the table, and return how many there are.
+
+    The rows of `hits` are the number in `at`, the number within the row, and the place of the slot.
+    """
     mask = np.uint64(len(keys) - 1)
     count = np.uint64(0)
     for j in range(len(at)):
@@ -213,9 +216,9 @@ def _pick(start, end, indices, values, at, keys, places, row, nth, which, value)
             place = np.uint64(slot * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & mask
             while keys[place] != np.uint64(0):
                 if keys[place] == slot + np.uint64(1):
-                    row[count] = j
-                    nth[count] = k - lo
-                    which[count] = places[place]
+                    hits[0, count] = j
+                    hits[1, count] = k - lo
+                    hits[2, count] = places[place]
                     value[count] = 1.0 if values is None else values[k]
                     count += np.uint64(1)
                     break

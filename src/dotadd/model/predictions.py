@@ -12,24 +12,23 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, TextIO, cast
 
 from dotadd._util.atomic import replacing
 from dotadd._util.compressed import ENDINGS as COMPRESSED
 from dotadd._util.compressed import writing
 from dotadd.errors import DotaddError, as_written, printable
-from dotadd.model.file import Record
+from dotadd.model.file import Classifier, Record
 from dotadd.sources import formats
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-
-    from dotadd.model.file import Classifier
+    import pyarrow.parquet as pq
 
 REFUSED = (".zst", ".lz4", ".zip", ".7z", ".br", ".z", ".lzma", ".npy", ".npz", ".xls", ".xlsx", ".arrows")
 FORMATS = {"": "tsv", ".txt": "tsv"} | {
@@ -103,12 +102,23 @@ class Predictions(ABC):
         return zip(self.model.winners(score).tolist(), lists, strict=True)
 
 
-class TabSeparated(Predictions):
-    """Lines without a header."""
+class TextPredictions(Predictions):
+    """A file of text, in one of the formats of `sources/formats.py`."""
+
+    format: ClassVar[str]
 
     def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
         super().__init__(model, labels=labels)
         self.file = file
+
+
+class TabSeparated(TextPredictions):
+    """Lines without a header."""
+
+    format = "tsv"
+
+    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
+        super().__init__(model, file, labels=labels)
         # A backslash that the label has itself is doubled, so that escapes can be told from it.
         texts = [printable(as_written(label).replace("\\", "\\\\")) for label in model.classes.tolist()]
         self.first = [f"{text}\t" if labels else "" for text in texts]
@@ -118,11 +128,13 @@ class TabSeparated(Predictions):
         self.file.write("".join([f"{line}\n" for line in lines]))
 
 
-class CommaSeparated(Predictions):
+class CommaSeparated(TextPredictions):
     """Lines under a header; what has commas, quotes or line breaks in it is quoted."""
 
+    format = "csv"
+
     def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, labels=labels)
+        super().__init__(model, file, labels=labels)
         self.writer = csv.writer(file, lineterminator="\n")
         self.writer.writerow(["label"] * labels + self.names)
         self.first = [[as_written(label)] * labels for label in model.classes.tolist()]
@@ -133,13 +145,14 @@ class CommaSeparated(Predictions):
         )
 
 
-class JsonLines(Predictions):
+class JsonLines(TextPredictions):
     """An object a line, in ASCII, so that no reader takes something else for the end of a line. A score that is not
     finite is null."""
 
+    format = "jsonl"
+
     def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, labels=labels)
-        self.file = file
+        super().__init__(model, file, labels=labels)
         values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in model.classes.tolist()]
         self.first = [{"label": value} if labels else {} for value in values]
 
@@ -153,39 +166,33 @@ class JsonLines(Predictions):
 class TablePredictions(Predictions):
     """An Arrow or Parquet file."""
 
-    def __init__(self, model: Classifier, writer: Any, *, labels: bool) -> None:
+    def __init__(self, model: Classifier, writer: pa.RecordBatchFileWriter | pq.ParquetWriter, *, labels: bool) -> None:
         super().__init__(model, labels=labels)
-        self.writer, self.schema = writer, schema(model, labels=labels)
+        self.writer = writer
 
     def write(self, score: np.ndarray) -> None:
         import pyarrow as pa
 
         rows = columns(self.model, score, labels=self.labels)
-        self.writer.write_batch(pa.RecordBatch.from_pydict(rows, self.schema))
+        self.writer.write_batch(pa.RecordBatch.from_pydict(rows, schema(self.model, labels=self.labels)))
 
 
 @contextmanager
 def predictions(path: str | os.PathLike[str], model: Classifier, *, labels: bool = True) -> Iterator[Predictions]:
     """A file to write predictions to, in the format that its name tells; it appears whole or not at all."""
     kind = format_of(path)
-    if kind in ("parquet", "arrow"):
-        with replacing(path) as temporary, _table_writer(str(temporary), kind, schema(model, labels=labels)) as writer:
-            yield TablePredictions(model, writer, labels=labels)
-        return
-    text: Callable[..., Predictions] = {"tsv": TabSeparated, "csv": CommaSeparated, "jsonl": JsonLines}[kind]
-    # Half a character, which UTF-8 cannot have, is an escape in CSV as it is in the others.
-    with (
-        writing(path) as raw,
-        TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", errors="backslashreplace", newline="") as file,
-    ):
-        yield text(model, file, labels=labels)
+    for text in (TabSeparated, CommaSeparated, JsonLines):
+        if text.format == kind:
+            # Half a character, which UTF-8 cannot have, is an escape in CSV as it is in the others.
+            with (
+                writing(path) as raw,
+                TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", errors="backslashreplace", newline="") as file,
+            ):
+                yield text(model, file, labels=labels)
+            return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-
-def _table_writer(path: str, kind: str, columns: pa.Schema) -> Any:
-    if kind == "parquet":
-        import pyarrow.parquet as pq
-
-        return pq.ParquetWriter(path, columns)
-    import pyarrow.ipc
-
-    return pyarrow.ipc.new_file(path, columns)
+    table = pq.ParquetWriter if kind == "parquet" else pa.RecordBatchFileWriter
+    with replacing(path) as temporary, table(str(temporary), schema(model, labels=labels)) as writer:
+        yield TablePredictions(model, writer, labels=labels)
