@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 import dotadd
 from dotadd import automata
 from dotadd.data.batches import SparseRows, Strings
-from dotadd.genome.annotation import Annotation
-from dotadd.genome.sequences import Genome
+from dotadd.genome.files import Annotation, Genome
 from dotadd.sources.convert import convert
 
 Read = Callable[[str, random.Random], None]

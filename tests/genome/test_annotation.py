@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from naive_genome import Transcript, gff3, gtf, introns, random_genome, random_transcripts
 
 from dotadd.errors import DataError
-from dotadd.genome.annotation import Annotation
+from dotadd.genome.files import Annotation
 
 EXON = "c\there\texon\t{}\t{}\t.\t{}\t.\t{}\n"
 

@@ -21,9 +21,9 @@ from dotadd import DataError, DotaddError, LinearSVM, Spectrum, Windows, check_s
 from dotadd import open as open_source
 from dotadd.cli import run
 from dotadd.data.batches import Strings
-from dotadd.genome import sequences as genome_module
+from dotadd.genome import files as genome_module
 from dotadd.genome.cutting import Draw
-from dotadd.genome.sequences import Genome
+from dotadd.genome.files import Genome
 from dotadd.sources.base import Coordinates, Located
 
 

@@ -21,7 +21,7 @@ from dotadd._util import compressed, memory
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError
 from dotadd.features.linear import Linear
-from dotadd.genome.annotation import Annotation
+from dotadd.genome.files import Annotation
 from dotadd.problem.columns import PassingColumns
 from dotadd.problem.on_disk import OnDisk, let_go
 from dotadd.problem.problem import Intercept, Problem
@@ -166,7 +166,7 @@ CHILD = """
 import sys
 import numpy as np
 from dotadd.sources import open as open_source
-from dotadd.genome.annotation import Annotation
+from dotadd.genome.files import Annotation
 from dotadd.sources.base import TooLargeError
 
 def peak():

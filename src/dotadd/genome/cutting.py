@@ -17,7 +17,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel, plain
 from dotadd.errors import DotaddError
-from dotadd.genome.annotation import Introns
+from dotadd.genome.files import Introns
 
 SIGNALS = {"acceptor": (b"AG", b"CT"), "donor": (b"GT", b"AC")}  # on the strand itself, and on the other one
 _N = ord("N")

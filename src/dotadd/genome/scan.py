@@ -7,7 +7,7 @@ A track is a file of intervals, here the two letters of each candidate, from 0 a
     .bw, .bigwig     the same as bedGraph, indexed; needs pybigtools
 
 The first two may end in .gz. Candidates of both strands stand in one file in the order of the sequences and positions:
-no two of them share a letter (see `sources.cutting`), so that bedGraph and bigWig are sound with both.
+no two of them share a letter (see `genome.cutting`), so that bedGraph and bigWig are sound with both.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ import numpy as np
 
 from dotadd.data.batches import Strings
 from dotadd.errors import DataError, DotaddError
-from dotadd.genome.annotation import Annotation
 from dotadd.genome.cutting import STRETCH, Cut, Draw, Dropped, Holdout, whole_number
-from dotadd.genome.sequences import Genome, GenomeSequence
+from dotadd.genome.files import Annotation, Genome, GenomeSequence
 from dotadd.sources.base import CHUNK_BYTES, Coordinates, Located, Source
 from dotadd.sources.files import NoExamplesError
 
