@@ -21,9 +21,10 @@ def printable(text: object) -> str:
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
 
 
-def one_line(message: object) -> str:
-    """A message of one line or several as one printable line."""
-    return printable(_LINE_BREAK.sub(" ", str(message).strip()))
+def one_line(message: object, longest: int | None = None) -> str:
+    """A message of one line or several as one printable line, cut off where it is longer than this."""
+    line = printable(_LINE_BREAK.sub(" ", str(message).strip()))
+    return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def as_written(label: object) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from dotadd._util.atomic import replacing
 from dotadd.model.file import Record, jsonable
 from dotadd.report import drawing
-from dotadd.report.page import definitions, page, paragraphs, table, text
+from dotadd.report.drawing import definitions, page, paragraphs, table, text
 from dotadd.solvers.result import Progress, Result
 
 FORMATS = ("html", "svg", "png", "json")

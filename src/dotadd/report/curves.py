@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dotadd.errors import one_line
 from dotadd.report import drawing
-from dotadd.report.page import one_line
 from dotadd.solvers.table import Needs, that_need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
 
     from dotadd.report.compare import Comparison, Point, SolverRun
 
@@ -34,16 +35,12 @@ MARKS = "osD^vPX*p<>"
 PLACES = tuple(that_need(Needs.ROWS, Needs.PASSES, Needs.PIECES))  # a solver looks the same on all pages
 TOP = 10.0, 1.2  # shares at which objective and gap are cut off; beyond them a solver knows nothing yet
 
-INKED = (
-    "text.color",
-    "axes.edgecolor",
-    "axes.labelcolor",
-    "axes.titlecolor",
-    "xtick.color",
-    "ytick.color",
-    "grid.color",
-)
-STYLE: Any = dict.fromkeys(INKED, INK) | drawing.STYLE | {"axes.grid": True, "grid.alpha": 0.15, "grid.linewidth": 0.6}
+INKED: tuple[RcKeyType, ...] = (
+    "text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color", "grid.color",
+)  # fmt: skip
+STYLE: dict[RcKeyType, object] = {
+    **dict.fromkeys(INKED, INK), **drawing.STYLE, "axes.grid": True, "grid.alpha": 0.15, "grid.linewidth": 0.6,
+}  # fmt: skip
 
 
 def picture(comparison: Comparison, kind: str) -> bytes:
@@ -70,6 +67,7 @@ def convergence_figure(comparison: Comparison, title: str) -> Figure:
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13)
     axes = figure.subplots(2, 2, sharex="col", sharey="row")
+    one_problem = all(len(run.results) == 1 for run in comparison.runs)
     ground = "the best objective" if comparison.bound is None else "the largest certified dual"
     rows: tuple[tuple[str, Callable[[Point], float]], ...] = (
         (f"objective above {ground}", lambda point: comparison.above(point.primal)),
@@ -77,7 +75,7 @@ def convergence_figure(comparison: Comparison, title: str) -> Figure:
     )
     columns: tuple[tuple[str, Callable[[Point], float]], ...] = (
         ("seconds", lambda point: point.seconds),
-        ("passes" if _one_problem(comparison) else "passes, mean over the binary problems", lambda point: point.passes),
+        ("passes" if one_problem else "passes, mean over the binary problems", lambda point: point.passes),
     )
     for i, (name, height) in enumerate(rows):
         for j, (over, place) in enumerate(columns):
@@ -99,13 +97,11 @@ def convergence_figure(comparison: Comparison, title: str) -> Figure:
     for j, (_, place) in enumerate(columns):
         _number_axis(axes[0, j], [place(point) for run in comparison.runs for point in run.points], whole=j == 1)
     handles = {line.get_label(): line for line in axes[0, 0].get_lines()}
-    where: Any = "outside lower left" if title else "outside upper left"
-    figure.legend(handles.values(), handles.keys(), loc=where, ncols=8, frameon=False, handlelength=4)
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower left" if title else "outside upper left", ncols=8,
+        frameon=False, handlelength=4,
+    )  # fmt: skip
     return figure
-
-
-def _one_problem(comparison: Comparison) -> bool:
-    return all(len(run.results) == 1 for run in comparison.runs)
 
 
 def _lines(ax: Axes, shown: Iterable[tuple[SolverRun, list[tuple[float, float]]]]) -> None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._util.atomic import replacing
+from dotadd.errors import one_line
 from dotadd.report import drawing
-from dotadd.report.page import one_line, page
-from dotadd.report.page import text as as_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
 
     from dotadd.genome.poim import Poim
 
@@ -26,7 +26,7 @@ LISTED = 8  # strongest k-mers of each order
 ON_WHITE = "figure svg { background: white }"  # the colours are made for it
 CERTAIN = 0.999  # a letter that stands at its position in so many strings marks the site
 
-STYLE = drawing.STYLE | {"axes.titlepad": 13}  # room for the letters of the site
+STYLE: dict[RcKeyType, object] = {**drawing.STYLE, "axes.titlepad": 13}  # room for the letters of the site
 
 
 def require_drawable(path: str | os.PathLike[str]) -> str:
@@ -41,7 +41,7 @@ def draw_poim(poim: Poim, path: str | os.PathLike[str], *, title: str = "", subt
         if kind == "html":
             picture = drawing.drawn(lambda: poim_figure(poim, "", one_line(subtitle, 135)), "svg", STYLE)
             body = f"<figure>{drawing.inline_svg(picture)}</figure>"
-            temporary.write_text(page(as_html(title), body, ON_WHITE), encoding="utf-8")
+            temporary.write_text(drawing.page(drawing.text(title), body, ON_WHITE), encoding="utf-8")
         else:
             figure = partial(poim_figure, poim, one_line(title, 90), one_line(subtitle, 135))
             temporary.write_bytes(drawing.drawn(figure, kind, STYLE))
