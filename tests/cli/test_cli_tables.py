@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from dotadd.cli.evaluate import Measured, show_measures
+from dotadd.cli.predict import Measured, show_measures
 from dotadd.cli.screen import FOLD, LONGEST, shortened, show_table
 from dotadd.model import evaluation
 

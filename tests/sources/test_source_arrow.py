@@ -18,10 +18,10 @@ from naive_sources import rows_of
 from dotadd import Windows
 from dotadd.data.batches import Images, SparseRows, Strings, pack, unpack
 from dotadd.errors import DataError
-from dotadd.sources import Chunk, Source
 from dotadd.sources import arrow as arrow_source
 from dotadd.sources import convert as convert_module
 from dotadd.sources import open as open_source
+from dotadd.sources.base import Chunk, Source
 from dotadd.sources.convert import convert
 
 SPARSE = sp.random_array((40, 30), density=0.2, format="csr", rng=np.random.default_rng(0))

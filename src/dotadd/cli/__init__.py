@@ -1,29 +1,32 @@
-"""The command line: one file a command. Nothing heavy is imported before a command runs."""
+"""The command line. Nothing heavy is imported before a command runs.
+
+SIGTERM and SIGHUP are raised as Ctrl-C is, so that all that handles one handles all.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
+from types import FrameType
 from typing import TextIO, cast
 
 from cyclopts import App, CycloptsError
 
 from dotadd._util.forgiving import Closed, Forgiving, occupy_standard_streams
 from dotadd.cli.compare import compare
-from dotadd.cli.convert import convert
+from dotadd.cli.convert import convert, windows
 from dotadd.cli.demo import demo
-from dotadd.cli.ending import exit_code, raised
-from dotadd.cli.evaluate import evaluate
 from dotadd.cli.inspect import inspect
-from dotadd.cli.predict import predict
-from dotadd.cli.scan import scan
+from dotadd.cli.predict import evaluate, predict, scan
 from dotadd.cli.screen import tell
 from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
-from dotadd.cli.windows import windows
 from dotadd.errors import DotaddError, one_line, printable
 
 HELP = "Support vector machines in feature spaces that are never stored, on data that does not fit in memory."
@@ -84,7 +87,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt as error:
-        return _complain("interrupted", exit_code(error))
+        return _complain("interrupted", 128 + getattr(error, "number", signal.SIGINT))  # as a shell tells it
     except CycloptsError as error:
         return _complain(f"{error} ({' '.join(('dotadd', *(error.command_chain or ())))} --help tells more)")
     except OSError as error:
@@ -106,6 +109,40 @@ def _complain(message: str, code: int = 2) -> int:
         raise
     tell(f"error: {one_line(message)}")
     return code
+
+
+class SignalledError(KeyboardInterrupt):
+    """A signal has arrived that asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def raised() -> Iterator[None]:
+    """Here SIGTERM and SIGHUP raise SignalledError, unless they are ignored, as by nohup, or handled already."""
+    terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if signal.Signals(number).name == "SIGHUP":  # the terminal is gone: what is written there would be an error
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for descriptor in terminals:
+                os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+        raise SignalledError(number)
+
+    numbers = []
+    if threading.current_thread() is threading.main_thread():
+        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        numbers = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def main() -> None:

@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dotadd.cli.large import command_line
-from dotadd.cli.options import (
-    OUTPUT,
-    STOPPING,
-    Reading,
-    Solving,
-    VirtualExamples,
-    results,
-    tell_skipped,
-    title_of,
-    trained,
-)
+from dotadd._util.atomic import require_writable
+from dotadd._util.threads import thread_count
+from dotadd.cli.large import command_line, results
+from dotadd.cli.options import OUTPUT, STOPPING, Reading, Solving, VirtualExamples, tell_skipped, title_of
 from dotadd.cli.progress import Watch
-from dotadd.cli.screen import tell
+from dotadd.cli.screen import facts, number, show_table, tell
+from dotadd.cli.train import trained
+from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, as_written
 
 if TYPE_CHECKING:
     from dotadd.estimators.linear import LinearSVM
@@ -72,8 +66,6 @@ def compare(
     quiet
         No progress and no table.
     """
-    from dotadd._util.atomic import require_writable
-    from dotadd.errors import DataError, DotaddError, FeatureError
     from dotadd.report.compare import Comparison, require_format, write
 
     if not data:
@@ -150,7 +142,6 @@ def usual(fits: bool) -> list[str]:
 
 def chosen(solvers: str) -> list[str]:
     """The names in the option, each known and there once."""
-    from dotadd.errors import DotaddError
     from dotadd.solvers.table import Needs, that_need
 
     known = [*that_need(Needs.ROWS, Needs.PASSES, Needs.PIECES)]
@@ -183,7 +174,6 @@ def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> SolverRun:
     import numpy as np
 
     from dotadd.core.losses import Loss, total_loss
-    from dotadd.errors import NotConvergedWarning
     from dotadd.estimators.linear import LinearSVM
     from dotadd.report.compare import SolverRun
     from dotadd.sources.around import Few
@@ -195,7 +185,7 @@ def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> SolverRun:
         trial = LinearSVM(**(svm.get_params(deep=False) | {"max_passes": passes, "max_time": limit}))
         trial.fit(Few(source, FEW), announce=lambda line: None)
         weight = total_weight(source)
-        watch.stopped = not trained(svm, source, on_progress=watch, announce=watch.announce)
+        watch.stopped = not trained(svm, source, {"on_progress": watch, "announce": watch.announce})
         ended = time.perf_counter()
     found = results(svm)
     seconds = sum(found[0].seconds.values()) if watch.began is None else ended - watch.began
@@ -216,9 +206,7 @@ def total_weight(source: Source) -> float | None:
 
 def stated(svm: LinearSVM, data: tuple[str, ...]) -> Record:
     """The problem and where it was solved, as plain data."""
-    from dotadd._util.threads import thread_count
     from dotadd._version import __version__
-    from dotadd.errors import as_written
 
     names = ("loss", "C", "intercept", "class_weight", "tol", "max_passes", "max_time", "memory")
     return {
@@ -238,7 +226,6 @@ def stated(svm: LinearSVM, data: tuple[str, ...]) -> Record:
 
 def show(found: Comparison, output: str) -> None:
     """The table on screen."""
-    from dotadd.cli.screen import facts, number, show_table
     from dotadd.report.compare import HEADINGS
 
     rows = found.rows()

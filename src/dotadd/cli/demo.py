@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from dotadd.cli.ending import save
+from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Seed, Whole
+from dotadd.cli.train import save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +70,6 @@ def demo(
     jobs
         Threads; all cores by default.
     """
-    from dotadd._util.atomic import require_writable
-
     saved = output
     if output is not None:
         require_writable(output)

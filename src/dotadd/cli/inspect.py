@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Count, Reading, Whole, tell_skipped
-from dotadd.errors import printable
+from dotadd.cli.progress import Bar
+from dotadd.cli.screen import facts, label_text, number, show_table
+from dotadd.errors import DotaddError, as_written, printable
 
 if TYPE_CHECKING:
     from dotadd.model.file import Record
@@ -76,9 +79,6 @@ def inspect(
     as_json
         Everything as one JSON object.
     """
-    from dotadd._util.atomic import require_writable
-    from dotadd.cli.screen import facts
-    from dotadd.errors import DotaddError
     from dotadd.model.kernel import KernelModel
     from dotadd.model.linear import load
     from dotadd.model.naming import ROWS, strongest_features
@@ -97,23 +97,18 @@ def inspect(
     rows = ROWS if rows is None else rows
     loaded = load(model)
     if isinstance(loaded, KernelModel):
-        from dotadd.cli.kernel import show_inside
-
         if data is not None or poim is not None:
-            raise DotaddError(
-                f"{model}: a kernel machine has no weights of features that --data or --poim could tell of"
-            )
+            message = "a kernel machine has no weights of features that --data or --poim could tell of"
+            raise DotaddError(f"{model}: {message}")
         if as_json:
             sys.stdout.write(json.dumps(loaded.inspect(), indent=2) + "\n")
         else:
-            show_inside(model, loaded.inspect())
+            show(model, loaded.inspect())
         return
     source = None if data is None or not largest else reading.open([data])
     if source is None:
         features = strongest_features(loaded, largest=largest)
     else:
-        from dotadd.cli.progress import Bar
-
         with Bar(f"reading {data}") as bar:
             features = strongest_features(
                 loaded, source, largest=largest, rows=rows, on_progress=lambda done: bar(done / rows)
@@ -145,9 +140,6 @@ def draw(
     jobs: int | None,
 ) -> None:
     """Positional oligomer importance as a picture."""
-    from dotadd.cli.progress import Bar
-    from dotadd.cli.screen import label_text
-    from dotadd.errors import as_written
     from dotadd.genome.poim import ORDER, SAMPLES, letter_chances, oligomer_importance
     from dotadd.report.poim import draw_poim
 
@@ -172,28 +164,34 @@ def draw(
 
 def show(path: str, inside: Record) -> None:
     """The same for people."""
-    from dotadd.cli.screen import facts, label_text, number, show_table
-
     labels = [label_text(label) for label in inside["classes"]]
     rows = labels[1:] if len(labels) == 2 else labels
-    lines = {
-        "model": path,
-        "features": inside["features"],
-        "data": shape_text(**inside["shape"]),
-        "classes": ", ".join(labels),
-        "weights": f"{inside['dim']:,} slots of {inside['dtype']} for each of {len(rows)} problems"
-        if len(rows) > 1
-        else f"{inside['dim']:,} slots of {inside['dtype']}",
-    }
+    data = {"data": shape_text(**inside["shape"]), "classes": ", ".join(labels)}
+    if machine := "kernel" in inside:
+        vectors = vectors_text(inside["support"], inside["classes"])
+        lines = {"model": path, "kernel": inside["kernel"], **data, "vectors": vectors}
+        if len(rows) == 1:
+            lines["intercept"] = number(inside["intercept"][0])
+    else:
+        weights = f"{inside['dim']:,} slots of {inside['dtype']}"
+        weights += f" for each of {len(rows)} problems" * (len(rows) > 1)
+        lines = {"model": path, "features": inside["features"], **data, "weights": weights}
     for name, value in (inside["training"] | inside["written"]).items():
         if value is not None:
             lines[name.replace("_", " ")] = training_text(value)
     facts(lines)
-
+    if machine:
+        return
     measures = zip(inside["intercept"], inside["norm"], inside["nonzeros"], strict=True)
     cells = [[number(intercept), number(norm), f"{nonzeros:,}"] for intercept, norm, nonzeros in measures]
     headings = ("class", "intercept", "|w|", "weights not zero")
     show_table(headings, [[label, *row] for label, row in zip(rows, cells, strict=True)])
+
+
+def vectors_text(counts: list[int], labels: list[object]) -> str:
+    """How many support vectors there are, and of which classes."""
+    each = ", ".join(f"{count:,} of {label_text(label)}" for count, label in zip(counts, labels, strict=True))
+    return f"{sum(counts):,} support vectors: {each}"
 
 
 def shape_text(
@@ -212,8 +210,6 @@ def shape_text(
 
 
 def training_text(value: object) -> str:
-    from dotadd.cli.screen import number
-
     if isinstance(value, dict):
         return ", ".join(f"{name} {training_text(item)}" for name, item in value.items())
     if isinstance(value, list):
@@ -223,7 +219,6 @@ def training_text(value: object) -> str:
 
 def show_strongest(features: list[list[Feature]], inside: Record, read: bool, names: list[str] | None) -> None:
     """The largest weights with the names of their slots, a table for each class. `names` are those of columns."""
-    from dotadd.cli.screen import label_text, number, show_table
     from dotadd.data.batches import Strings
 
     labels = [label_text(label) for label in inside["classes"]]

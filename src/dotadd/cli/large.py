@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from dotadd.cli.options import MEMORY, Processes, Real, results
+from dotadd._util.atomic import require_writable
+from dotadd.cli.options import MEMORY, Processes, Real
 from dotadd.cli.screen import tell
+from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from dotadd.cluster.partitions import Partitions
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
+    from dotadd.solvers.result import Result
 
 
 @Parameter(name="*", group=MEMORY)
@@ -67,8 +70,6 @@ class Streaming:
 
     def require(self, output: str) -> None:
         """Refuse now what could not work later."""
-        from dotadd._util.atomic import require_writable
-        from dotadd.errors import DotaddError
         from dotadd.solvers.checkpoint import Checkpoint
 
         if not (0.0 < self.checkpoint_every < math.inf):
@@ -103,6 +104,11 @@ class Streaming:
             return
         raised = ", with a larger --max-passes" if Reason.MAX_PASSES in reasons else ""
         tell(f"to go on from {path}{raised}: {command_line('--resume')}")
+
+
+def results(svm: LinearSVM) -> list[Result]:
+    """The results of the binary problems, one or several."""
+    return svm.result_ if isinstance(svm.result_, list) else [svm.result_]
 
 
 def streamed(svm: LinearSVM) -> bool:
@@ -145,8 +151,6 @@ class Cluster:
     @property
     def wanted(self) -> bool:
         """Whether there is to be one. Refuses certificates for none."""
-        from dotadd.errors import DotaddError
-
         given = self._certificates()
         if given and (len(given) < 3 or self.scheduler is None):
             raise DotaddError("--tls-ca, --tls-cert and --tls-key go together, and with --scheduler")
@@ -162,8 +166,6 @@ class Cluster:
     @contextmanager
     def client(self, jobs: int | None) -> Iterator[Client | None]:
         """The connection, if one is wanted."""
-        from dotadd.errors import DotaddError
-
         if not self.wanted:
             yield None
             return

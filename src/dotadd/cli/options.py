@@ -1,4 +1,4 @@
-"""The options that several commands share: how to read data, virtual examples, the problem and when it is solved.
+"""The options of commands: how to read data, virtual examples, the problem and when it is solved, kernel machines.
 
 Numbers are what was typed, neither rounded nor cut, or a line says what is wanted.
 """
@@ -11,18 +11,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter, Token
 
 from dotadd.cli.screen import tell
+from dotadd.errors import DotaddError
+from dotadd.sources.formats import FORMATS
 
 if TYPE_CHECKING:
+    from dotadd.cli.large import Streaming
     from dotadd.cluster.partitions import Partitions
+    from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
-    from dotadd.solvers.result import Result
     from dotadd.sources.base import Source
+
+    FormatName = str
+else:
+    FormatName = Literal[tuple(FORMATS)]  # --help and complaints list them
 
 DIGITS = 19  # of the largest whole number that is taken, 2**63 - 1
 PROCESSES = 1024  # workers on one machine
@@ -61,15 +68,12 @@ Processes = Annotated[int, whole(1, PROCESSES)]
 Seed = Annotated[int, whole(0, (1 << 32) - 1)]
 
 
-FORMATS = Literal["libsvm", "csv", "tsv", "jsonl", "fasta", "arrow", "parquet", "npy", "npz", "idx", "lattices"]
-
-
 @Parameter(name="*", group="Reading the data")
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """How to read data."""
 
-    format: FORMATS | None = None
+    format: FormatName | None = None
     """Format of the file, where name and content do not tell."""
 
     label: str | None = None
@@ -152,8 +156,6 @@ mirror(), and for strings shift(letters) and reverse_complement()."""
 
     def _none(self) -> bool:
         if self.virtual is None and self.virtual_memory is not None:
-            from dotadd.errors import DotaddError
-
             raise DotaddError("--virtual-memory is for virtual examples: say which with --virtual")
         return self.virtual is None
 
@@ -215,32 +217,80 @@ class Solving:
 
         return LinearSVM(
             parse(self.features) if self.features else None,
-            C=self.cost,
             loss=self.loss,
             solver=solver,
             intercept=self.intercept,
-            class_weight=None if self.class_weight == "none" else self.class_weight,
-            tol=self.tol,
             max_passes=self.max_passes,
-            max_time=self.max_time,
-            random_state=self.seed,
-            n_jobs=self.jobs,
             memory=self.memory,
+            **self.of_both_machines(),
         )
 
+    def of_both_machines(self) -> Record:
+        """The parameters that linear and kernel machines have in common."""
+        return {
+            "C": self.cost,
+            "class_weight": None if self.class_weight == "none" else self.class_weight,
+            "tol": self.tol,
+            "max_time": self.max_time,
+            "random_state": self.seed,
+            "n_jobs": self.jobs,
+        }
 
-def results(svm: LinearSVM) -> list[Result]:
-    """The results of the binary problems, one or several."""
-    return svm.result_ if isinstance(svm.result_, list) else [svm.result_]
+
+KERNELS_WITH = {"gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
 
 
-def trained(svm: Any, source: Any, **further: Any) -> bool:
-    """Train, and return whether that went to its end. If it was interrupted, there is the model so far; where there is
-    none yet, the command ends."""
-    try:
-        svm.fit(source, **further)
-    except KeyboardInterrupt:
-        if not hasattr(svm, "model_"):
-            raise
-        return False
-    return True
+@Parameter(name="*", group="Kernel machines")
+@dataclass(frozen=True, kw_only=True)
+class KernelOptions:
+    """The kernel, if there is one, and its parameters."""
+
+    kernel: str | None = None
+    """Train a kernel machine: linear, poly, rbf, sigmoid, precomputed, or an expression such as "Spectrum(4)".
+--memory is then what kernel values may take, 500MB by default; --solver is double_chunking, chunking or smo."""
+
+    gamma: Annotated[str | None, Parameter(show_default=False)] = None
+    """gamma of rbf, poly and sigmoid: a number, "scale" (the default) or "auto"."""
+
+    degree: Annotated[Count | None, Parameter(show_default=False)] = None
+    """The degree of poly, 3 by default."""
+
+    coef0: Annotated[Real | None, Parameter(show_default=False)] = None
+    """What poly and sigmoid add to inner products, 0 by default."""
+
+    def require(self, solving: Solving, streaming: Streaming) -> None:
+        """Refuse options that would not act."""
+        given = [name for name in KERNELS_WITH if getattr(self, name) is not None]
+        if self.kernel is None:
+            if given:
+                raise DotaddError(f"--{given[0]} means nothing without --kernel")
+            return
+        for name in given:
+            if self.kernel not in (owners := KERNELS_WITH[name]):
+                raise DotaddError(f"--{name} is for --kernel {' or '.join(owners)}, and not for {self.kernel}")
+        unused = [name for name in ("features", "loss", "intercept", "max_passes") if _changed(solving, name)]
+        unused += [name for name in asdict(streaming) if _changed(streaming, name)]
+        if unused:
+            instead = ": write the feature map as --kernel" if unused[0] == "features" else ""
+            raise DotaddError(f"--{unused[0].replace('_', '-')} means nothing with --kernel{instead}")
+
+    def svm(self, solving: Solving, solver: str) -> KernelSVM:
+        """The estimator that these options describe; the expression of the kernel is read at once."""
+        from dotadd.estimators.kernel import KernelSVM
+        from dotadd.kernel_svm.expression import named
+        from dotadd.kernel_svm.problem import USUAL
+
+        assert self.kernel is not None
+        gamma: float | str = "scale" if self.gamma is None else self.gamma
+        if gamma not in ("scale", "auto"):
+            try:
+                gamma = float(gamma)
+            except ValueError:
+                raise DotaddError(f'--gamma {gamma}: give a number, "scale" or "auto"') from None
+        kernel = named(self.kernel, gamma, self.degree or 3, self.coef0 or 0.0)
+        name, memory = USUAL if solver == "auto" else solver, solving.memory or "500MB"
+        return KernelSVM(kernel, solver=name, memory=memory, **solving.of_both_machines())
+
+
+def _changed(options: Solving | Streaming, name: str) -> bool:
+    return getattr(options, name) != getattr(type(options)(), name)

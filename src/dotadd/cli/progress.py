@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Self, TextIO, cast
 
 from dotadd._util.forgiving import Forgiving
 from dotadd._util.interrupts import SIGNALS
@@ -17,8 +17,10 @@ from dotadd.errors import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
     from dotadd.cli.options import Solving
+    from dotadd.kernel_svm.problem import KernelProgress
     from dotadd.model.file import Record
     from dotadd.solvers.result import Progress
 
@@ -55,9 +57,21 @@ def passed(progress: Progress) -> float:
     return progress.passes - 1 + (1.0 if progress.read is None else progress.read)
 
 
-class Watch:
-    """Called after each pass of each binary problem, and now and then within the long passes over data that is read
-    from disk; keeps the log and the screen up to date."""
+def started_bar(title: str, total: float | None) -> tuple[Bars, TaskID]:
+    """A bar on the terminal, and the task that it shows."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    console, text = Console(stderr=True), TextColumn("{task.description}", markup=False)
+    bar = Bars(BarColumn(24 if console.width >= 100 else 10), text, console=console, transient=True)
+    task = bar.add_task(title, total=total)
+    bar.start()
+    return bar, task
+
+
+class Attendant:
+    """What watches over training of any kind have in common: the bar, and signals that end training."""
 
     def __init__(self, title: str, solving: Solving, *, log: TextIO | None, quiet: bool) -> None:
         self.tol, self.max_passes, self.max_time, self.log = solving.tol, solving.max_passes, solving.max_time, log
@@ -71,20 +85,13 @@ class Watch:
         self.stopping = False
         self.exit_code = 130  # of a command that was interrupted
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Self:
         handlers = {which: signal.getsignal(which) for which in SIGNALS}
         self.before = {which: handler for which, handler in handlers.items() if callable(handler)}
         for which in self.before:
             signal.signal(which, self.interrupt)
         if not self.quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn
-            from rich.progress import Progress as Bar
-
-            console, text = Console(stderr=True), TextColumn("{task.description}", markup=False)
-            self.bar = Bar(BarColumn(24 if console.width >= 100 else 10), text, console=console, transient=True)
-            self.task = self.bar.add_task(f"{self.title}: reading, first {self.unit}", total=None)
-            self.bar.start()
+            self.bar, self.task = started_bar(f"{self.title}: reading, first {self.unit}", None)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,6 +121,11 @@ class Watch:
             self.bar.console.print(said, markup=False, highlight=False, soft_wrap=True)
         else:
             tell(message)
+
+
+class Watch(Attendant):
+    """Called after each pass of each binary problem, and now and then within the long passes over data that is read
+    from disk; keeps the log and the screen up to date."""
 
     def __call__(self, progress: Progress, which: int, classes: int) -> None:
         if progress.sample != self.sample:  # another problem, whose gap says nothing about that of the last
@@ -198,6 +210,31 @@ class Watch:
         return min(1.0, max(0.0, min(shares, default=0.0)))
 
 
+class KernelWatch(Attendant):
+    """The same for kernel machines, whose solvers call it every now and then."""
+
+    def __call__(self, progress: KernelProgress, which: int, problems: int) -> None:
+        self.first = (0.0, 0.0)
+        widest = self.trends.setdefault(which, [(progress.seconds, progress.violation)])[0][1]
+        if self.log is not None:
+            write_json_line(self.log, {"problem": which, **progress._asdict()})
+        since = time.monotonic() - self.last_shown
+        if self.quiet or since < (LINE if self.bar is None else BAR_INSIDE):
+            return
+        self.last_shown = time.monotonic()
+        text = f"steps {progress.steps:,}  dual {number(progress.dual)}  violation {number(progress.violation, 3)}"
+        text += f"  support vectors {progress.support:,}  {duration(progress.seconds)}"
+        if problems > 1:
+            text = f"pair {which + 1} of {problems}: {text}"
+        if self.bar is None:
+            tell(text)
+            return
+        share = 0.0
+        if widest > self.tol and progress.violation > 0.0:
+            share = min(1.0, max(0.0, math.log(widest / progress.violation) / math.log(widest / self.tol)))
+        self.bar.update(self.task, description=text, total=problems, completed=which + share)
+
+
 def opened_log(path: str, mode: str) -> TextIO:
     """The file for such lines. If it cannot be written to any more, that is told once, and training goes on."""
 
@@ -225,7 +262,7 @@ class Bar:
         self.title = printable(title)
         self.bar: Bars | None = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         self.started = self.last_line = time.monotonic()
         return self
 
@@ -243,13 +280,7 @@ class Bar:
         if self.bar is None:
             if now - self.started < FIRST:
                 return
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            text = TextColumn("{task.description}", markup=False)
-            self.bar = Progress(BarColumn(24), text, console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task(self.title, total=1.0)
-            self.bar.start()
+            self.bar, self.task = started_bar(self.title, 1.0)
         self.bar.update(self.task, description=self.line(share, now), completed=share)
 
     def line(self, share: float, now: float) -> str:

@@ -1,38 +1,52 @@
-"""dotadd train: data in, model file out."""
+"""dotadd train: data in, model file out.
+
+A model that was hours in the making is saved elsewhere if there is no room where it was to go.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dotadd.cli import kernel as machine
-from dotadd.cli.ending import ELSEWHERE, save
-from dotadd.cli.kernel import KernelOptions
-from dotadd.cli.large import Cluster, Streaming, partitions, streamed
+from dotadd._util.atomic import require_writable
+from dotadd._util.interrupts import Interrupts
+from dotadd.cli.inspect import vectors_text
+from dotadd.cli.large import Cluster, Streaming, partitions, results, streamed
 from dotadd.cli.options import (
     OUTPUT,
     STOPPING,
+    KernelOptions,
     Reading,
     Solving,
     VirtualExamples,
-    results,
     tell_skipped,
     title_of,
-    trained,
 )
-from dotadd.cli.screen import lenient_screen, tell
+from dotadd.cli.predict import measure, show_measures
+from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
+from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
+from dotadd.errors import DataError, DotaddError, NotConvergedWarning
 
 if TYPE_CHECKING:
+    from dotadd.cluster.partitions import Partitions
+    from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
+    from dotadd.model.kernel import KernelModel
+    from dotadd.model.linear import Model
     from dotadd.sources.base import Source
 
 FIRST_ROWS = 1 << 16  # bytes of data that tell what it is
+ELSEWHERE = 1  # the exit code where a model has been saved, but not where it should be
+SUMMED_UP = ("kernel", "support", "features", "dim", "nonzeros", "classes", "training")  # of what a machine has of it
 
 
 def train(
@@ -99,10 +113,6 @@ def train(
     quiet
         No progress and no summary.
     """
-    from dotadd._util.atomic import require_writable
-    from dotadd._util.interrupts import Interrupts
-    from dotadd.errors import DotaddError, NotConvergedWarning
-
     if not data:
         raise DotaddError("give a data file to train on")
     for path in filter(None, (output, log)):
@@ -112,64 +122,52 @@ def train(
         streaming.require(output)
     elif cluster.wanted:
         raise DotaddError("--scheduler and --workers are for linear machines, and not for --kernel")
-    source: Any
+    source: Source | Partitions
+    here: Source | None = None  # what this process reads itself
     if cluster.wanted:
         source = virtual.around_partitions(partitions(data, reading))
     else:
-        source = virtual.around(reading.open(list(data)))
+        source = here = virtual.around(reading.open(list(data)))
     held_out = reading.open([test]) if test else None
     if held_out is not None:
-        require_testable(held_out, None if cluster.wanted else source)
+        require_testable(held_out, here)
 
-    from dotadd.cli.progress import Watch, opened_log, write_json_line
+    from dotadd.estimators.linear import LinearSVM
 
-    svm: Any  # either kind of machine, each with its watch and its summary
-    summed_up: Callable[..., Record]
-    shown: Callable[..., None]
-    if kernel.kernel is None:
-        svm, watched, summed_up, shown = solving.svm(solver), Watch, summary, show
-    else:
-        svm, watched = kernel.svm(solving, solver), machine.KernelWatch
-        summed_up, shown = machine.summary, machine.show
+    svm: LinearSVM | KernelSVM = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
     with ExitStack() as stack:
         client = stack.enter_context(cluster.client(solving.jobs))
         file = stack.enter_context(opened_log(log, "a" if streaming.resume else "w")) if log else None
+        watched = Watch if kernel.kernel is None else KernelWatch
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
-        further: Record = {}
+        how: Record = {"on_progress": watch}
         if kernel.kernel is None:
-            further = {
-                "announce": watch.announce,
-                **streaming.checkpoints(output),
-                "keep_cache": streaming.keep_cache,
-            }
+            how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache, **streaming.checkpoints(output)}
         if client is not None:
-            further["engine"], watch.unit = client, "round"
+            how["engine"], watch.unit = client, "round"
             svm.n_jobs = cluster.threads(solving.jobs)
         with watch, warnings.catch_warnings(), Interrupts() as interrupts:
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so
-            done = trained(svm, source, on_progress=watch, **further)
+            done = trained(svm, source, how)
             saved = save(svm.model_, output)  # and no signal ends it before
             stopped = interrupts.obey() or not done
         tell_skipped(source)
         stack.enter_context(lenient_screen())
         if file is not None:
-            write_json_line(file, {"summary": summed_up(svm, saved)})
+            write_json_line(file, {"summary": summary(svm.model_, saved)})
         if not quiet:
-            shown(svm, saved)
+            facts(linear_lines(svm, saved) if isinstance(svm, LinearSVM) else kernel_lines(svm, saved))
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
-            from dotadd.cli.evaluate import measure, show_measures
-
             show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
-        if kernel.kernel is None:
+        if isinstance(svm, LinearSVM):
             streaming.finish(svm, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE
 
 
 def require_testable(held_out: Source, trained_on: Source | None) -> None:
     """Refuse now, by its first rows, what the model could not be measured on after hours of training."""
-    from dotadd.errors import DataError
     from dotadd.sources.base import require_alike
 
     first = next(iter(held_out.chunks(FIRST_ROWS)), None)
@@ -182,15 +180,57 @@ def require_testable(held_out: Source, trained_on: Source | None) -> None:
     held_out.skipped.clear()
 
 
-def summary(svm: LinearSVM, output: str) -> Record:
+def trained(svm: LinearSVM | KernelSVM, source: Source | Partitions, how: Record) -> bool:
+    """Train, and return whether that went to its end. If it was interrupted, there is the model so far; where there is
+    none yet, the command ends."""
+    try:
+        svm.fit(source, **how)
+    except KeyboardInterrupt:
+        if not hasattr(svm, "model_"):
+            raise
+        return False
+    return True
+
+
+def save(model: Model | KernelModel, output: str) -> str:
+    """Save the model to this file, or to one in another place if that cannot be written; returns which, and says so."""
+    try:
+        model.save(output)
+        return output
+    except OSError as error:
+        why = f"{output}: the model cannot be written: {error.strerror or error}"
+    tried = []
+    for path in _other_places(output):
+        try:
+            model.save(path)
+        except OSError:
+            tried.append(str(path.parent))
+            continue
+        tell(f"error: {why}; it is in {path} now")
+        return str(path)
+    raise DotaddError(f"{why}; nor can it be in {', '.join(tried)}")
+
+
+def _other_places(output: str) -> Iterator[Path]:
+    """Files of the same name, or nearly so, that do not exist: here, at home, and among temporary ones."""
+    name = Path(output).name
+    for folder in dict.fromkeys((os.getcwd(), os.path.expanduser("~"), tempfile.gettempdir())):
+        names = (name, *(f"{name}.{number}" for number in range(1, 100)))
+        free = (path for path in (Path(folder, other) for other in names) if not path.exists())
+        if (path := next(free, None)) is not None:
+            yield path
+
+
+def summary(model: Model | KernelModel, output: str) -> Record:
     """What is worth knowing of a training run, as plain data."""
-    inside = svm.model_.inspect(largest=0)
-    return {key: inside[key] for key in ("features", "dim", "nonzeros", "classes", "training")} | {"model": output}
+    from dotadd.model.linear import Model
+
+    inside = model.inspect(largest=0) if isinstance(model, Model) else model.inspect()
+    return {key: inside[key] for key in SUMMED_UP if key in inside} | {"model": output}
 
 
-def show(svm: LinearSVM, output: str) -> None:
-    """The summary on screen."""
-    from dotadd.cli.screen import duration, facts, label_text, number
+def linear_lines(svm: LinearSVM, output: str) -> dict[str, str]:
+    """What the screen tells of a linear machine."""
     from dotadd.problem.lengths import length_advice
     from dotadd.solvers.result import worst_of
 
@@ -219,4 +259,27 @@ def show(svm: LinearSVM, output: str) -> None:
         kept = max((row.cached for result in found for row in result.trace[-1:] if row.cached is not None), default=0)
         budget = svm.memory or "half of what was free"
         lines = {"rows": lines["rows"], "memory": f"{budget} for examples, {kept:,} in it at the end"} | lines
-    facts(lines)
+    return lines
+
+
+def kernel_lines(svm: KernelSVM, output: str) -> dict[str, str]:
+    """The same of a kernel machine."""
+    from dotadd.kernel_svm.problem import worst_of
+
+    model = svm.model_
+    found = svm.result_ if isinstance(svm.result_, list) else [svm.result_]
+    training = model.training
+    worst = worst_of(found)
+    of_pairs = "" if len(found) == 1 else f" in the worst of {len(found)} pairs of classes"
+    return {
+        "rows": f"{training['rows']:,} in {len(model.classes)} classes",
+        **({"virtual": f"by {training['virtual']}"} if "virtual" in training else {}),
+        "kernel": repr(model.kernel),
+        "vectors": vectors_text(model.counts.tolist(), model.classes.tolist()),
+        "solver": f"{svm.solver}: {training['steps']:,} steps in {duration(sum(training['seconds'].values()))}",
+        "primal": number(worst.primal) + of_pairs,
+        "dual": number(worst.dual),
+        "violation": number(worst.violation, 3),
+        "stopped": training["reason"],
+        "model": output,
+    }

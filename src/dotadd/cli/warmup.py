@@ -35,21 +35,21 @@ def warmup() -> None:
 
 
 def _vectors() -> None:
-    """Sparse and dense rows in the types that NumPy, SciPy and files bring, and each solver."""
+    """Sparse and dense rows in the types that NumPy, SciPy and files bring, and each solver that people would run."""
     import numpy as np
     import scipy.sparse
 
     from dotadd.estimators.linear import LinearSVM
+    from dotadd.solvers.table import Needs, that_need
 
     y = np.array([1, -1] * 4)
     for dtype in (np.float32, np.float64):
         dense = np.eye(8, 3, dtype=dtype)
         for data in (dense, scipy.sparse.csr_matrix(dense)):
             LinearSVM(random_state=0).fit(data, y).predict(data)
-    for solver in ("sgd", "ocas", "lbfgs"):
-        LinearSVM(solver=solver, random_state=0).fit(dense, y)
-    for data in (dense, scipy.sparse.csr_matrix(dense)):
-        LinearSVM(solver="newton", loss="squared_hinge", random_state=0).fit(data, y)
+    for name, solver in that_need(Needs.ROWS, Needs.PASSES).items():
+        for data in () if solver.ancestor else (dense, scipy.sparse.csr_matrix(dense)):
+            LinearSVM(solver=name, loss=solver.losses[0].name.lower(), random_state=0).fit(data, y)
 
 
 def _libsvm() -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from dotadd.features.base import FeatureMap
-    from dotadd.sources import Source
+    from dotadd.sources.base import Source
 
 MOST_NAMES = 1 << 24
 WIDEST = 2**63 - 1  # columns of a matrix of SciPy
@@ -154,8 +154,8 @@ def with_bits(make: Callable[..., FeatureMap], params: dict[str, Any]) -> Featur
 
 
 def _opened(X: object) -> Source:
-    from dotadd.sources import Source
     from dotadd.sources import open as open_source
+    from dotadd.sources.base import Source
 
     return X if isinstance(X, Source) else open_source(X)
 

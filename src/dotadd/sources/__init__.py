@@ -1,4 +1,4 @@
-"""Sources: `open` makes one of anything that holds examples."""
+"""Sources: `open` makes one of anything that holds examples. To import it, and the table of formats, costs nothing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dotadd.data.batches import Batch
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.base import CACHE, CHUNK_BYTES, Chunk, Options, Skipped, Source
 
 if TYPE_CHECKING:
+    from dotadd.sources.base import Options, Source
     from dotadd.sources.table import Layout
 
-__all__ = ["CHUNK_BYTES", "Chunk", "Skipped", "Source", "matching", "open"]
+__all__ = ["matching", "open"]
 
 
 def open(
@@ -68,6 +65,10 @@ def open(
     like : the columns of an earlier table, as `model.columns` has them. They are found by name, in any order and among
         others; one that is missing is an error. What has no names for its columns is read as it stands.
     """
+    import numpy as np
+
+    from dotadd.sources.memory import beside
+
     if on_bad_row not in ("error", "skip"):
         raise DotaddError(f"on_bad_row must be 'error' or 'skip', not {on_bad_row!r}")
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
@@ -83,8 +84,6 @@ def open(
         "semiring": semiring,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    from dotadd.sources.memory import beside
-
     paths = _paths(x, format)
     if paths is not None:
         source = _open_files(paths, format, options, on_bad_row)
@@ -123,6 +122,8 @@ def _paths(x: object, format: str | None) -> list[str] | None:
 
 def matching(path: str) -> list[str]:
     """The files that a pattern stands for, in order; a name that is no pattern stands for itself."""
+    from dotadd.sources.base import CACHE
+
     if os.path.exists(path) or not glob.has_magic(path):
         return [path]
     found = sorted(glob.glob(path, recursive=True))
@@ -167,7 +168,11 @@ def _is_text(path: str) -> bool:
 
 
 def _open_memory(x: object, options: Options, on_bad_row: str, like: Layout | None = None) -> Source:
+    import numpy as np
+
+    from dotadd.data.batches import Batch
     from dotadd.sources import memory
+    from dotadd.sources.base import Chunk, Source
     from dotadd.sources.formats import require_options
     from dotadd.sources.table import Wanted
 

@@ -1,5 +1,6 @@
 """The formats of files, each entered once: `open`, `convert`, predictions, error messages, the documents and the tests
-of all formats read this table or are held against it.
+of all formats read this table or are held against it. The command line reads it before it imports anything heavy, so
+what numbers need is imported where a file is looked at.
 
 Which format a file has is told by the end of its name, or else by how it begins. A new format is a source class in a
 file of its own and an entry here (see CONTRIBUTING.md).
@@ -16,13 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dotadd._util.compressed import ENDINGS as COMPRESSED
-from dotadd.automata.files import MANY
-from dotadd.automata.files import format_of as automata_format
 from dotadd.errors import DataError, DotaddError
-from dotadd.sources.base import Options, Source
-from dotadd.sources.text import first_lines
 
 if TYPE_CHECKING:
+    from dotadd.sources.base import Options, Source
     from dotadd.sources.files import FileSource
 
 _LIBSVM_LINE = re.compile(rb"[-+]?[\d.][-+\d.eE,]*(\s+\d+:\S+)*\s*(#.*)?")
@@ -105,6 +103,12 @@ def _has_commas(beginning: bytes) -> bool:
     return b"," in line or b";" in line
 
 
+def _has_lattices(beginning: bytes) -> bool:
+    from dotadd.automata.files import MANY, format_of
+
+    return format_of(beginning) in MANY
+
+
 FORMATS: dict[str, Format] = {
     format.name: format
     for format in (
@@ -145,7 +149,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "lattices", "lattices", "text archives of Kaldi and OpenFst, confusion networks, cells of tables",
             (".ark", ".lat", ".sausage", ".mesh", ".wcn"), "lattices:LatticeFile",
-            lambda beginning: automata_format(beginning) in MANY, 1,
+            _has_lattices, 1,
         ),
     )
 }  # fmt: skip
@@ -169,6 +173,8 @@ def ending_tells(path: str | os.PathLike[str]) -> Format | None:
 
 def format_of(path: str) -> str:
     """The name of a file's format. The file has to exist."""
+    from dotadd.sources.text import first_lines
+
     stem = Path(path).name
     while Path(stem).suffix.lower() in COMPRESSED:
         stem = Path(stem).stem
