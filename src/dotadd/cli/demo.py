@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from cyclopts import Parameter
 
 from dotadd._util.atomic import require_writable
-from dotadd.cli.options import Seed, Whole
+from dotadd.cli.options import Flag, Seed, Whole
 from dotadd.cli.train import save
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def demo(
     *,
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
     seed: Seed = 0,
-    fast: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    fast: Flag = False,
     jobs: Whole | None = None,
 ) -> int:
     """Train and compare models on simulated splice sites.

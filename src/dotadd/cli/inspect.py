@@ -144,17 +144,12 @@ def draw(
     from dotadd.report.poim import draw_poim
 
     order, samples = order or ORDER, samples or SAMPLES
-    labels = {as_written(label): label for label in model.classes.tolist()}
+    labels: dict[str | None, object] = {as_written(label): label for label in model.classes.tolist()}
+    wanted = labels.get(target, target)  # as the model has it, whose labels may be numbers
     chances = None if data is None else letter_chances(reading.open([data]), model, rows=rows)
     with Bar(f"scoring k-mers of {order} letters") as bar:
         found = oligomer_importance(
-            model,
-            order=order,
-            samples=samples,
-            chances=chances,
-            target=None if target is None else labels.get(target, target),
-            n_jobs=jobs,
-            on_progress=bar,
+            model, order=order, samples=samples, chances=chances, target=wanted, n_jobs=jobs, on_progress=bar
         )
     score = target if target is not None else label_text(model.classes.tolist()[-1])
     letters = "all equally frequent" if data is None else f"as frequent at each position as in {os.path.basename(data)}"
@@ -284,10 +279,5 @@ def _feature_json(feature: Feature, classes: list[object]) -> Record:
         for name, times in feature.names[:NAMES_TOLD]
     ]
     others = len(feature.names) - len(names) + feature.others
-    return {
-        "slot": feature.slot,
-        "weight": feature.weight,
-        "value": feature.value,
-        "names": names,
-        "other_names": others,
-    }
+    known = {"slot": feature.slot, "weight": feature.weight, "value": feature.value}
+    return known | {"names": names, "other_names": others}

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cyclopts import Group, Parameter
 
 from dotadd._util.atomic import require_writable
-from dotadd.cli.options import MEMORY, Processes, Real
+from dotadd.cli.options import MEMORY, Flag, Processes, Real
 from dotadd.cli.screen import tell
 from dotadd.errors import DotaddError
 
@@ -42,7 +42,7 @@ class Streaming:
     checkpoint_every: Real = 60.0
     """Seconds between two checkpoints."""
 
-    resume: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    resume: Flag = False
     """Go on from the checkpoint; data and options have to be the same, but for limits on passes and time."""
 
     keep_cache: bool = True

@@ -66,6 +66,7 @@ Whole = Annotated[int, whole()]
 Count = Annotated[int, whole(1)]
 Processes = Annotated[int, whole(1, PROCESSES)]
 Seed = Annotated[int, whole(0, (1 << 32) - 1)]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]  # an option that is given or not
 
 
 @Parameter(name="*", group="Reading the data")
@@ -89,7 +90,7 @@ class Reading:
     """Second file of names and labels, for FASTA, lattices and folders of images; for idx images, the idx file of
     labels."""
 
-    zero_based: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    zero_based: Flag = False
     """Indices of LIBSVM files count from 0."""
 
     size: str | None = None

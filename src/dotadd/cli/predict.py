@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from dotadd._util.atomic import replacing, require_writable
 from dotadd.cli.large import Cluster, partitions
-from dotadd.cli.options import Reading, Real, Whole, tell_skipped
+from dotadd.cli.options import Flag, Reading, Real, Whole, tell_skipped
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import duration, facts, label_text, number, show_table, tell
 from dotadd.errors import DataError, DotaddError
@@ -32,7 +32,7 @@ def predict(
     /,
     *data: str,
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
-    scores: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    scores: Flag = False,
     jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008

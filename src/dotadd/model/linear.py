@@ -50,7 +50,7 @@ class Model(Classifier):
         super().__init__(shape, classes, training, columns, untrained)
         self.phi = phi
         self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
-        rows = 1 if len(self.classes) == 2 else len(self.classes)
+        rows = self.problems
         if len(self.classes) < 2 or self.w.shape != (rows, phi.dim) or self.intercept.shape != (rows,):
             raise ModelError(
                 f"{len(self.classes)} classes and {phi!r} with {phi.dim} features do not fit weights of shape "

@@ -157,33 +157,28 @@ def _read(
         chunk = usable_rows(model.fitting(chunk), model.phi, source)
         labels = found.labels(chunk)
         for block, at, some in InMemory(model.phi, chunk.batch).blocks():
-            hits = _hits(block, at, some, keys, places)
-            found.met += np.bincount(hits.which, minlength=len(slots))
-            found.total += np.bincount(hits.which, hits.value, minlength=len(slots))
-            for first in range(0, len(hits.row), HITS_NAMED):
-                row, nth, which, _ = (array[first : first + HITS_NAMED] for array in hits)
-                found.count(which, model.phi.origins(chunk.batch, row, nth)[0], labels[row])
+            row, nth, which, value = _hits(block, at, some, keys, places)
+            found.met += np.bincount(which, minlength=len(slots))
+            found.total += np.bincount(which, value, minlength=len(slots))
+            for first in range(0, len(row), HITS_NAMED):
+                part = slice(first, first + HITS_NAMED)
+                origins = model.phi.origins(chunk.batch, row[part], nth[part])[0]
+                found.count(which[part], origins, labels[row[part]])
             if on_progress is not None:
                 on_progress(done - len(chunk) + int(some[-1]) + 1)
         if rows is not None and done >= rows:
             break
 
 
-class _Hits(NamedTuple):
-    """Non-zeros that fell into wanted slots: the `nth` of row `row`, in wanted slot `which`, with its value."""
-
-    row: np.ndarray
-    nth: np.ndarray
-    which: np.ndarray
-    value: np.ndarray
-
-
-def _hits(block: Block, at: np.ndarray, rows: np.ndarray, keys: np.ndarray, places: np.ndarray) -> _Hits:
+def _hits(
+    block: Block, at: np.ndarray, rows: np.ndarray, keys: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The non-zeros in wanted slots: of each its row, its number within the row, its slot among them, its value."""
     room = int((block.end[at] - block.start[at]).sum())
     hits, value = np.empty((3, room), np.int64), np.empty(room)
     count = _pick(block.start, block.end, block.indices, block.values, at, keys, places, hits, value)
     row, nth, which = hits[:, :count]
-    return _Hits(rows[row], nth, which, value[:count])
+    return rows[row], nth, which, value[:count]
 
 
 def _table(slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
