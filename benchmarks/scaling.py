@@ -41,12 +41,10 @@ from dotadd.cluster.average import average
 from dotadd.cluster.cocoa import cocoa
 from dotadd.cluster.connection import local_workers
 from dotadd.cluster.dask_engine import DaskEngine
-from dotadd.cluster.engine import Engine
+from dotadd.cluster.engine import Engine, LocalEngine
 from dotadd.cluster.fitting import agree
-from dotadd.cluster.local import LocalEngine
 from dotadd.cluster.partitions import Partitions
-from dotadd.cluster.shard import Shard
-from dotadd.cluster.task import Task
+from dotadd.cluster.shard import Shard, Task
 from dotadd.features import Linear
 from dotadd.solvers.settings import Settings
 

@@ -12,6 +12,7 @@ import numpy as np
 from problems import noisy
 
 from dotadd.cluster.dask_engine import DaskEngine
+from dotadd.cluster.requests import Descend
 
 
 def write_parts(folder, X, y, rows, name="part-{}.svm"):
@@ -36,28 +37,28 @@ def pids(client):
 
 
 class Struck(DaskEngine):
-    """An engine to which something happens in the `at`-th round of a method: strike(engine, the worker of part 0).
+    """An engine to which something happens in the `at`-th round of a kind: strike(engine, the worker of part 0).
 
-    `when` is when the round begins, when vectors are on the workers, when all calls are sent, or when all parts have
+    `when` is when the round begins, when the request is on the workers, when all calls are sent, or when all parts have
     answered and nothing is fetched yet; or else "seated", when parts are given their workers.
     """
 
-    def __init__(self, *given, strike, at=4, method="descend", when="sent", **options):
-        self.strike, self.left, self.method, self.when, self.asked = strike, at, method, when, ""
+    def __init__(self, *given, strike, at=4, kind=Descend, when="sent", **options):
+        self.strike, self.left, self.kind, self.when, self.asked = strike, at, kind, when, None
         super().__init__(*given, **options)
 
-    def _ask(self, parts, request, vectors=()):
-        self.asked = request.method
-        self.left -= request.method == self.method
+    def _ask(self, parts, request):
+        self.asked = request
+        self.left -= isinstance(request, self.kind)
         self._perhaps("begins")
-        return super()._ask(parts, request, vectors)
+        return super()._ask(parts, request)
 
-    def _broadcast(self, vectors, workers, sent):
-        down = super()._broadcast(vectors, workers, sent)
+    def _broadcast(self, request, workers, sent):
+        down = super()._broadcast(request, workers, sent)
         self._perhaps("vectors")
         return down
 
-    def _wait(self, root, calls, what):
+    def _wait(self, root, calls, request):
         self._perhaps("sent")
         if self.when == "answered":
             from distributed import wait
@@ -65,7 +66,7 @@ class Struck(DaskEngine):
             with self.client.as_current():
                 wait([root])
             self._perhaps("answered")
-        return super()._wait(root, calls, what)
+        return super()._wait(root, calls, request)
 
     def _wait_for_seats(self, parts):
         if self.when == "seated":
@@ -73,7 +74,7 @@ class Struck(DaskEngine):
         super()._wait_for_seats(parts)
 
     def _perhaps(self, when):
-        if when == self.when and self.asked == self.method and self.left == 0:
+        if when == self.when and isinstance(self.asked, self.kind) and self.left == 0:
             self._strike()
 
     def _strike(self):

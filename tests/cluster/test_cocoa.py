@@ -11,13 +11,12 @@ from problems import LOSSES, noisy, problem, sparse
 
 from dotadd.automata import Automaton
 from dotadd.automata.files import write
-from dotadd.cluster import shard
+from dotadd.cluster import requests
 from dotadd.cluster.cocoa import cocoa
-from dotadd.cluster.engine import PartsLostError
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine, Message, PartsLostError
+from dotadd.cluster.fitting import agree
+from dotadd.cluster.requests import Begin, Descend, Recall
 from dotadd.cluster.shard import Order, Shard
-from dotadd.cluster.task import agree
-from dotadd.cluster.transport import Message
 from dotadd.core.losses import Loss
 from dotadd.data.batches import DenseRows, Strings
 from dotadd.errors import DotaddError
@@ -153,14 +152,15 @@ def test_a_part_raises_the_model_of_the_dual_to_its_top(momentum):
     engine = engine_of(X, y, [np.arange(60)])
     stated(engine, loss="logistic")
     (part,) = engine.members
-    full = {"accuracy": 1e-13, "sweeps": 5000}
-    _, (v,) = part.descend([Message.of(np.zeros(8))], orders=[Order(0, 0.0, sigma=sigma)], **full)
+    first = Order(0, 0.0, Message.of(np.zeros(8)), sigma=sigma)
+    (v,) = Descend([first], accuracy=1e-13, sweeps=5000).answer(part).vectors
     delta = part.alpha[0].copy()
     np.testing.assert_allclose(v.vector(), (delta * y) @ X, atol=1e-9)
     # other parts have added something, too, and all have gone 0.7 of the way
     theta, change, b_change = 0.7, np.random.default_rng(0).normal(size=8), 0.3
-    order = Order(0, b_change, theta, False, sigma, momentum, b_change)
-    (step,), (v,) = part.descend([Message.of(change)], orders=[order], **full)
+    order = Order(0, b_change, Message.of(change), theta, False, sigma, momentum, b_change)
+    replies = Descend([order], accuracy=1e-13, sweeps=5000).answer(part)
+    ((step,),), (v,) = replies.told, replies.vectors
     alpha, before, u = part.alpha[0], theta * delta, np.append(change, b_change)
     np.testing.assert_allclose(part.before[0], before, atol=1e-12)
     np.testing.assert_allclose(v.vector(), ((alpha - before) * y) @ X, atol=1e-9)
@@ -185,7 +185,9 @@ def test_a_w_that_has_drifted_a_little_is_made_up_for_and_one_that_has_drifted_f
     (true,) = solved(X, y, rows)
     found = []
     for share in (0.4, 3.0):  # of the tolerance
-        monkeypatch.setattr(shard, "squared_distance", lambda w, total, share=share: 2.0 * share * 1e-3 * true.primal)
+        monkeypatch.setattr(
+            requests, "squared_distance", lambda w, total, share=share: 2.0 * share * 1e-3 * true.primal
+        )
         found += solved(X, y, rows)
     little, far = found
     assert little.reason is Reason.CONVERGED
@@ -248,21 +250,21 @@ class Failing(LocalEngine):
         super().__init__(members)
         self.losses = dict(losses)  # round: part
 
-    def round(self, method, vectors=(), **numbers):
-        if method == "begin":
-            self.task = numbers["task"]
+    def round(self, request):
+        if isinstance(request, Begin):
+            self.task = request.task
         lost = self.losses.pop(self.traffic.rounds, None)
         if lost is None:
-            replies = super().round(method, vectors, **numbers)
-            if method == "recall":
+            replies = super().round(request)
+            if isinstance(request, Recall):
                 self.recalled = [part.alpha[0].any() for part in self.members]
             return replies
         self.traffic.rounds += 1
         for part in self.members[:lost]:
-            getattr(part, method)(vectors, **numbers)
+            request.answer(part)
         old = self.members[lost]
         self.members[lost] = Shard(old.rows.source, ROOM, number=lost)
-        self.members[lost].begin(task=self.task)
+        self.members[lost].begin(self.task)
         raise PartsLostError([lost])
 
 
@@ -323,12 +325,12 @@ def test_a_class_that_was_done_before_a_part_was_lost_goes_on_from_what_the_part
     class LateLoss(Failing):
         """Loses a part when the first class is done, and has no file of it since then."""
 
-        def round(self, method, vectors=(), **numbers):
-            if method == "descend" and len(numbers["orders"]) < 3 and not ended:
+        def round(self, request):
+            if isinstance(request, Descend) and len(request.orders) < 3 and not ended:
                 ended.append(self.traffic.rounds)
                 (tmp_path / "run.part1").unlink()
                 self.losses[self.traffic.rounds] = 1
-            return super().round(method, vectors, **numbers)
+            return super().round(request)
 
     engine = LateLoss(engine_of(X, y, rows).members, {})
     first = cocoa(engine, stated(engine), Settings(tol=1e-3, max_passes=60, checkpoint=file), gather=True)

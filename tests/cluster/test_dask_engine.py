@@ -20,8 +20,9 @@ from dotadd.cluster.average import average
 from dotadd.cluster.cocoa import cocoa
 from dotadd.cluster.connection import connected, local_workers
 from dotadd.cluster.dask_engine import DaskEngine
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.partitions import Files, Partitions
+from dotadd.cluster.requests import Begin, Descend, Describe, DualVariables, Measure, Solve
 from dotadd.cluster.shard import Shard
 from dotadd.errors import DataError, DotaddError
 from dotadd.solvers import checkpoint
@@ -90,7 +91,7 @@ def test_an_empty_file_uneven_ones_and_a_class_in_one_of_them_are_fitted_togethe
 def test_averaging_is_that_of_one_process_and_survives_the_loss_of_a_worker(cluster, tmp_path):
     X, y = data()
     pattern = write_parts(tmp_path, X, y, shares(240, 3))
-    with Struck(cluster, Partitions.of(pattern), strike=killed, at=1, method="solve") as engine:
+    with Struck(cluster, Partitions.of(pattern), strike=killed, at=1, kind=Solve) as engine:
         (result,) = average(engine, stated(engine, C=C, dtype=np.float32), TOL)
         local = here(engine)
         (alone,) = average(local, stated(local, C=C, dtype=np.float32), TOL)
@@ -99,14 +100,14 @@ def test_averaging_is_that_of_one_process_and_survives_the_loss_of_a_worker(clus
     assert result.reason is Reason.AVERAGED
 
 
-@pytest.mark.parametrize("method", ["descend", "measure"])
-def test_a_worker_that_is_killed_while_a_round_is_on_its_way_is_made_up_for(cluster, tmp_path, method):
+@pytest.mark.parametrize("kind", [Descend, Measure])
+def test_a_worker_that_is_killed_while_a_round_is_on_its_way_is_made_up_for(cluster, tmp_path, kind):
     X, y = data()
     rows = shares(240, 3)
     pattern = write_parts(tmp_path, X, y, rows)
     said = []
-    at = 4 if method == "descend" else 1
-    with Struck(cluster, Partitions.of(pattern), strike=killed, at=at, method=method, announce=said.append) as engine:
+    at = 4 if kind is Descend else 1
+    with Struck(cluster, Partitions.of(pattern), strike=killed, at=at, kind=kind, announce=said.append) as engine:
         (result,) = cocoa(engine, stated(engine, C=C, dtype=np.float32), TOL, gather=True)
     assert engine._losses == {0: 1}
     assert any("part 0 with it: made anew elsewhere" in line for line in said)
@@ -140,23 +141,23 @@ def all_restarted(engine, worker):
 
 
 @pytest.mark.parametrize(
-    ("strike", "method", "when"),
+    ("strike", "kind", "when"),
     [
-        *((killed, "descend", when) for when in ("begins", "vectors", "sent", "answered", "seated")),
-        *((killed_at_work, method, "begins") for method in ("outline", "begin", "descend", "dual_variables")),
-        *((strike, "descend", "sent") for strike in (cut_off, all_cancelled, all_restarted)),
+        *((killed, Descend, when) for when in ("begins", "vectors", "sent", "answered", "seated")),
+        *((killed_at_work, kind, "begins") for kind in (Describe, Begin, Descend, DualVariables)),
+        *((strike, Descend, "sent") for strike in (cut_off, all_cancelled, all_restarted)),
     ],
 )
 def test_whatever_is_lost_at_any_time_of_a_round_training_goes_on_to_the_optimum(
-    workers, tmp_path, monkeypatch, strike, method, when
+    workers, tmp_path, monkeypatch, strike, kind, when
 ):
     workers.wait_for_workers(2, timeout=240)
     monkeypatch.setattr(dask_engine, "SMALL", 0)  # so that vectors have a life of their own on the workers
     X, y = data()
     rows = shares(240, 3)
     pattern = write_parts(tmp_path, X, y, rows)
-    at = 3 if method == "descend" else 1
-    with Struck(workers, Partitions.of(pattern), strike=strike, at=at, method=method, when=when) as engine:
+    at = 3 if kind is Descend else 1
+    with Struck(workers, Partitions.of(pattern), strike=strike, at=at, kind=kind, when=when) as engine:
         (result,) = cocoa(engine, stated(engine, C=C, dtype=np.float32), TOL, gather=True)
     assert engine.strike is None
     assert result.reason is Reason.CONVERGED

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dotadd.cluster.transport import Message, summed, tree
+from dotadd.cluster.engine import Message, Replies, joined, tree
 
 numbers = st.one_of(st.just(0.0), st.just(-0.0), st.floats(-100, 100, width=32), st.just(np.nan), st.just(np.inf))
 vectors = st.sampled_from([np.float32, np.float64]).flatmap(lambda t: arrays(t, st.integers(0, 40), elements=numbers))
@@ -39,7 +39,9 @@ def test_whoever_adds_the_same_message_has_the_same_bits(filled):
 def test_a_sum_of_messages_is_the_sum_of_their_vectors_in_the_order_of_the_tree(parts, dim, density, seed):
     rng = np.random.default_rng(seed)
     given = (rng.normal(size=(parts, dim)) * (rng.random((parts, dim)) < density)).astype(np.float32)
-    (total,) = summed([[Message.of(vector.copy())] for vector in given])
+    replies = joined([Replies([part], [Message.of(vector.copy())]) for part, vector in enumerate(given)])
+    (total,) = replies.vectors
+    assert replies.told == list(range(parts))
     expected = given.copy()
     for level in tree(parts):
         for receiver, sender in level:
@@ -50,7 +52,7 @@ def test_a_sum_of_messages_is_the_sum_of_their_vectors_in_the_order_of_the_tree(
 
 def test_a_sum_leaves_what_was_added_alone():
     sent = [np.ones(5), np.arange(5.0)]
-    summed([[Message.of(vector)] for vector in sent])
+    joined([Replies([None], [Message.of(vector)]) for vector in sent])
     np.testing.assert_array_equal(sent, [np.ones(5), np.arange(5.0)])
 
 

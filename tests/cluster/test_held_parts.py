@@ -7,8 +7,10 @@ import pytest
 from clusters import data, even, write_parts
 
 from dotadd.cluster import held
-from dotadd.cluster.held import Holder, Recipe, Request, Vectors, call, held_here
+from dotadd.cluster.engine import Replies
+from dotadd.cluster.held import Holder, NoReply, Recipe, call, held_here
 from dotadd.cluster.partitions import Partitions
+from dotadd.cluster.requests import Describe
 from dotadd.errors import DataError
 
 FREE = 80_000_000
@@ -35,13 +37,13 @@ def worker(tmp_path, monkeypatch):
     return made
 
 
-def asked(token, sequence=1, method="outline"):
-    return call(token, sequence, 0, Request(method, {}), Vectors(()))
+def asked(token, sequence=1):
+    return call(token, sequence, 0, Describe())
 
 
 def loaded(token):
     """As if the part had filled all of the memory that it was given, which is less that is free then."""
-    assert not asked(token).failed
+    assert isinstance(asked(token), Replies)
     rows = held._held[token].part.rows
     rows._data = SimpleNamespace(nbytes=rows.memory)
     return rows.memory
@@ -105,6 +107,6 @@ def test_an_error_in_a_part_comes_back_as_one_line_with_file_and_line(worker, tm
 
 def test_a_call_out_of_order_or_to_a_part_that_is_not_here_finds_it_gone(worker):
     token = worker(1)
-    assert asked(token, sequence=5).gone == ()
-    assert asked(token, sequence=5).gone == asked("another").gone == (0,)
-    assert asked(token, sequence=6).numbers[0].tally.rows == 30
+    assert isinstance(asked(token, sequence=5), Replies)
+    assert asked(token, sequence=5) == asked("another") == NoReply()
+    assert asked(token, sequence=6).told[0].tally.rows == 30

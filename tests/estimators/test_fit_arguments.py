@@ -10,7 +10,7 @@ from problems import noisy
 import dotadd
 from dotadd import DotaddError, KernelSVM, LinearSVM, NotConvergedWarning
 from dotadd.cli import run
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.shard import Shard
 from dotadd.errors import StreamingWarning
 from dotadd.solvers.table import Needs, that_need

@@ -7,7 +7,7 @@ from problems import noisy
 
 import dotadd
 from dotadd import DataError, KernelSVM, LinearSVM
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.shard import Shard
 
 TEXTS, LABELS = ["ACACAC", "GTGTGT", "ACACAA", "GTGTTT"], [1, -1, 1, -1]

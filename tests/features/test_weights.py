@@ -7,7 +7,7 @@ from problems import noisy
 import dotadd
 from dotadd import DotaddError, KernelSVM, LinearSVM
 from dotadd.cli import run
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.shard import Shard
 
 MACHINES = [LinearSVM, KernelSVM]

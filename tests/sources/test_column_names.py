@@ -13,7 +13,7 @@ import pytest
 import dotadd
 from dotadd import DataError, KernelSVM, LinearSVM
 from dotadd.cli import run
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.shard import Shard
 from dotadd.sources.convert import convert
 

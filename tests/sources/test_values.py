@@ -13,9 +13,9 @@ import scipy.sparse as sp
 
 import dotadd
 from dotadd import LinearSVM
-from dotadd.cluster.local import LocalEngine
+from dotadd.cluster.engine import LocalEngine
+from dotadd.cluster.fitting import agree
 from dotadd.cluster.shard import Shard
-from dotadd.cluster.task import agree
 from dotadd.core.block import Block
 from dotadd.data.batches import LARGEST_VALUE, DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning

@@ -25,8 +25,8 @@ from time import perf_counter
 import numpy as np
 
 from dotadd.cluster.engine import Engine, PartsLostError
-from dotadd.cluster.shard import Order, Solved, certify_parts
-from dotadd.cluster.task import Task
+from dotadd.cluster.requests import DualVariables, Solve, certify_parts
+from dotadd.cluster.shard import Order, Task
 from dotadd.problem.examples import aligned_zeros
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.run import Run
@@ -50,31 +50,27 @@ def average(
 def _averaged(engine: Engine, task: Task, settings: Settings, prove: bool, gather: bool) -> list[Result]:
     began = perf_counter()
     local = replace(settings, on_progress=None, checkpoint=None, resume=False)
-    replies = engine.round("solve", settings=local)
+    replies = engine.round(Solve(local))
     solved = perf_counter()
-    ws, orders, messages = [], [], []
-    for k, message in enumerate(replies.vectors):
-        w = aligned_zeros(task.phi, task.dtype)
-        message.add_to(w)
-        told: list[Solved] = [numbers[k] for numbers in replies.numbers]
-        b = sum(one.balance for one in told)
-        ws.append(w)
-        messages.append(message)
-        orders.append(Order(k, b, fresh=True))
-    found = certify_parts(engine, task.intercept, ws, orders, messages, exact=prove)
+    ws, orders = [], []
+    for k, total in enumerate(replies.vectors):
+        ws.append(aligned_zeros(task.phi, task.dtype))
+        total.add_to(ws[k])
+        orders.append(Order(k, sum(told[k].balance for told in replies.told), total, fresh=True))
+    found = certify_parts(engine, task.intercept, ws, orders, exact=prove)
     seconds = {"solve": solved - began, "certify": perf_counter() - solved}
     results = []
     for k, (w, certificate) in enumerate(zip(ws, found, strict=True)):
         primal, dual, gap, b, _ = certificate
         run = Run(k, w)
-        run.passes, run.certificate = max(numbers[k].passes for numbers in replies.numbers), certificate
+        run.passes, run.certificate = max(told[k].passes for told in replies.told), certificate
         run.trace.append(Progress(1, perf_counter() - began, primal, dual, gap, task.rows, task.rows))
         if settings.on_progress is not None:
             settings.on_progress(run.trace[0], k)
         if gather:
-            run.alpha = np.concatenate(engine.round("dual_variables", k=k).numbers)
+            run.alpha = np.concatenate(engine.round(DualVariables(k)).told)
         run.reason = Reason.CONVERGED if prove and gap <= settings.tol else Reason.AVERAGED
-        if any(numbers[k].interrupted for numbers in replies.numbers):
+        if any(told[k].interrupted for told in replies.told):
             run.reason = Reason.INTERRUPTED
         if not prove:
             run.primal_alone(primal, b)

@@ -7,7 +7,7 @@ Returned: w, b and the relative duality gap over all parts, for each of the bina
 In each round a part gets what was added to w, raises a model of the dual around it (subproblem.py) and returns its
 difference v_k; the driver adds them up, w += V = sum_k v_k. Each reply also tells losses and local gaps at the w that
 the round began with, so the gap is known without another round. Once it is within the tolerance, the step that was
-computed meanwhile is taken back and one more round proves the gap from scratch (shard.py).
+computed meanwhile is taken back and one more round proves the gap from scratch (requests.py).
 
 Changes to the paper:
 
@@ -27,15 +27,13 @@ what it was. Rows that would not move are not visited.
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
-from dotadd.cluster.engine import Engine, PartsLostError
-from dotadd.cluster.shard import Order, certify_parts
+from dotadd.cluster.engine import Engine, Message, PartsLostError
+from dotadd.cluster.requests import Contribute, Descend, DualVariables, Recall, Restore, Save, certify_parts
+from dotadd.cluster.shard import Order, Task
 from dotadd.cluster.subproblem import Step
-from dotadd.cluster.task import Task
-from dotadd.cluster.transport import Message
 from dotadd.core.block import inner_product, squared_length
 from dotadd.errors import DotaddError
 from dotadd.problem.examples import aligned_zeros, squared_distance
@@ -62,21 +60,19 @@ class _State(Run):
         self.sigma = sigma
         self.target = target  # the relative gap at which to prove it
         self.b, self.stuck = 0.0, 0
-        self.adrift = (
-            False  # whether parts have lost dual variables since it was done: its w is proved, but not of theirs
-        )
+        self.adrift = False  # whether parts lost dual variables since it was done: its w is proved, but not of theirs
         self.last, self.b_last = np.zeros_like(self.w), 0.0  # what was added to w and b in the latest round
         self.theta = 0.0  # how far the parts are to go along their latest step; not at all, unless it is said
         self.momentum, self.pace = 0.0, 1.0
         self.fresh = False
         self._change = self._nothing = Message.of(np.zeros_like(self.w))
 
-    def send(self) -> tuple[Order, Message]:
+    def order(self) -> Order:
         """What the parts have to know by now; it is sent once."""
-        order = Order(self.k, self.b, self.theta, self.fresh, self.sigma, self.momentum, self.b_last)
-        message = Message.of(self.w.copy()) if self.fresh else self._change
+        change = Message.of(self.w.copy()) if self.fresh else self._change
+        order = Order(self.k, self.b, change, self.theta, self.fresh, self.sigma, self.momentum, self.b_last)
         self._change, self.fresh, self.theta = self._nothing, False, 0.0
-        return order, message
+        return order
 
     def renew(self) -> None:
         """Send the whole w next time, and go on without momentum."""
@@ -124,8 +120,6 @@ def cocoa(
     *,
     sigma: float | None = None,
     momentum: bool = True,
-    accuracy: float = ACCURACY,
-    sweeps: int = SWEEPS,
     gather: bool = False,
 ) -> list[Result]:
     """Solve each binary problem of the task to a relative duality gap of `settings.tol`.
@@ -134,31 +128,22 @@ def cocoa(
     results is None, since dual variables stay with their parts, unless they are to be gathered in the order of the
     parts.
     """
-    return _Driver(engine, task, settings, sigma, momentum, accuracy, sweeps, gather).solve()
+    return _Driver(engine, task, settings, sigma, momentum, gather).solve()
 
 
 class _Driver:
     def __init__(
-        self,
-        engine: Engine,
-        task: Task,
-        settings: Settings,
-        sigma: float | None,
-        momentum: bool,
-        accuracy: float,
-        sweeps: int,
-        gather: bool,
+        self, engine: Engine, task: Task, settings: Settings, sigma: float | None, momentum: bool, gather: bool
     ) -> None:
-        self.engine, self.task, self.settings = engine, task, settings
+        self.engine, self.task, self.settings, self.momentum, self.gather = engine, task, settings, momentum, gather
         self.ceiling = float(max(1, task.parts)) if sigma is None else None
-        self.momentum, self.accuracy, self.sweeps, self.gather = momentum, accuracy, sweeps, gather
         start = float(np.sqrt(max(1, task.parts))) if sigma is None else sigma
         ws = [aligned_zeros(task.phi, task.dtype) for _ in range(task.problems)]
         self.states = [_State(k, w, start, settings.tol) for k, w in enumerate(ws)]
         self.clock = Clock(settings.max_time)
         self.elapsed = 0.0  # seconds of earlier runs
         self.files = False  # whether the parts have files of this run
-        self.clock.seconds = self.seconds = {"rounds": 0.0, "certify": 0.0}
+        self.clock.seconds = {"rounds": 0.0, "certify": 0.0}
 
     def solve(self) -> list[Result]:
         settings = self.settings
@@ -176,7 +161,7 @@ class _Driver:
             if state.reason is None:
                 assert state.certificate is not None
                 state.reason = Reason.CONVERGED if state.certificate.gap <= settings.tol else limit
-        return [state.result(self.seconds) for state in self.states]
+        return [state.result(self.clock.seconds) for state in self.states]
 
     def _train(self) -> Reason:
         """Rounds until all problems are solved; why they ended for those that are not."""
@@ -207,16 +192,12 @@ class _Driver:
         return True
 
     def _round(self, running: list[_State]) -> None:
-        began = perf_counter()
-        orders, messages = zip(*(state.send() for state in running), strict=True)
-        left = self.clock.limit - began
-        replies = self.engine.round(
-            "descend", messages, orders=list(orders), accuracy=self.accuracy, sweeps=self.sweeps, seconds=left
-        )
-        self.seconds["rounds"] += perf_counter() - began
+        with self.clock.timed("rounds"):
+            left = self.clock.limit - perf_counter()
+            replies = self.engine.round(Descend([state.order() for state in running], ACCURACY, SWEEPS, left))
         ready, stuck = [], []
         for j, state in enumerate(running):
-            steps: list[Step] = [numbers[j] for numbers in replies.numbers]
+            steps = [told[j] for told in replies.told]
             gap = self._note(state, steps)
             if not np.isfinite(gap):
                 state.reason = Reason.DIVERGED
@@ -245,54 +226,43 @@ class _Driver:
     def _note(self, state: _State, steps: list[Step]) -> float:
         """Tell how far the w is that the round began with; returns its relative gap."""
         gap = sum(step.gaps for step in steps)
-        primal = sum(step.losses for step in steps) + self._penalty(state)
+        primal = sum(step.losses for step in steps) + (0.5 * squared_length(state.w) + 0.5 * state.b * state.b)
         relative = relative_gap(primal, gap)
-        active = sum(step.active for step in steps)
-        if state.passes:
-            self._tell(
-                state, Progress(state.passes, self._now(), primal, primal - gap, relative, active, self.task.rows)
-            )
+        self._tell(state, primal, primal - gap, relative, sum(step.active for step in steps))
         return relative
 
-    def _tell(self, state: _State, progress: Progress) -> None:
-        if not state.trace or state.trace[-1].passes < progress.passes:
+    def _tell(self, state: _State, primal: float, dual: float, gap: float, active: int) -> None:
+        """Tell how far a problem is after a round, once."""
+        if state.passes > (state.trace[-1].passes if state.trace else 0):
+            progress = Progress(state.passes, self._now(), primal, dual, gap, active, self.task.rows)
             state.tell(progress, self.clock, self.settings.on_progress)
-
-    def _penalty(self, state: _State) -> float:
-        return 0.5 * squared_length(state.w) + 0.5 * state.b * state.b
 
     def _prove(self, states: list[_State]) -> None:
         """The certificates of these answers, and their dual variables if wanted."""
-        if not states:
-            return
-        began = perf_counter()
         for state in states:
             state.halt()
-        orders, messages = zip(*(state.send() for state in states), strict=True)
-        found = certify_parts(self.engine, self.task.intercept, [state.w for state in states], orders, messages)
-        for state, certificate in zip(states, found, strict=True):
-            state.certificate = certificate
-            if self.gather:
-                state.alpha = np.concatenate(self.engine.round("dual_variables", k=state.k).numbers)
-            if state.passes:
-                primal, dual, gap, _, _ = certificate
-                active, rows = state.trace[-1].active if state.trace else self.task.rows, self.task.rows
-                self._tell(state, Progress(state.passes, self._now(), primal, dual, gap, active, rows))
-        self.seconds["certify"] += perf_counter() - began
+        with self.clock.timed("certify"):
+            orders = [state.order() for state in states]
+            found = certify_parts(self.engine, self.task.intercept, [state.w for state in states], orders)
+            for state, certificate in zip(states, found, strict=True):
+                state.certificate = certificate
+                if self.gather:
+                    state.alpha = np.concatenate(self.engine.round(DualVariables(state.k)).told)
+                self._tell(state, *certificate[:3], state.trace[-1].active if state.trace else self.task.rows)
 
     def _rebuild(self) -> None:
         """Make w anew of the dual variables that the parts have now, whatever became of some of them."""
         while True:
             try:
                 if self.files and self.settings.checkpoint is not None:
-                    self.engine.round("recall", path=self.settings.checkpoint.path)
+                    self.engine.round(Recall(self.settings.checkpoint.path))
                 for state in self.states:
                     if state.reason is not None:
                         state.adrift = True
                         continue
-                    replies = self.engine.round("contribute", k=state.k)
+                    replies = self.engine.round(Contribute(state.k))
                     state.w[:] = replies.vectors[0].vector()
-                    state.b = sum(replies.numbers)
+                    state.b = sum(replies.told)
                     state.certificate, state.adrift = None, False
                     state.renew()
                 return
@@ -304,12 +274,14 @@ class _Driver:
         checkpoint = self.settings.checkpoint
         assert checkpoint is not None
         number = max(state.passes for state in self.states)
-        self.engine.round("save", path=checkpoint.path, round=number, thetas=[state.theta for state in self.states])
+        self.engine.round(Save(checkpoint.path, number, [state.theta for state in self.states]))
         self.files = True
-        record: dict[str, Any] = {"round": number, "elapsed": self._now(), "states": []}
-        for state in self.states:
-            told = {name: getattr(state, name) for name in ("sigma", "b", "passes", "trace", "certificate", "adrift")}
-            record["states"].append(told | {"reason": state.reason.name if state.reason else None})
+        kept = ("sigma", "b", "passes", "trace", "certificate", "adrift")
+        states = [
+            {name: getattr(state, name) for name in kept} | {"reason": state.reason.name if state.reason else None}
+            for state in self.states
+        ]
+        record = {"round": number, "elapsed": self._now(), "states": states}
         checkpoint.save({f"w.{state.k}": state.w for state in self.states}, record)
 
     def _resume(self) -> bool:
@@ -319,7 +291,7 @@ class _Driver:
         assert checkpoint is not None
         arrays, record = checkpoint.load()
         try:
-            rounds = self.engine.round("restore", path=checkpoint.path).numbers
+            rounds = self.engine.round(Restore(checkpoint.path)).told
         except PartsLostError:
             return False
         self.files = True

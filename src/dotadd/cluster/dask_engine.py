@@ -1,11 +1,11 @@
 """The engine on a Dask cluster: each part lives on a worker, and rounds are graphs of tasks pinned to the workers.
 
-A round is three layers of tasks. w, or its change, goes down a tree over the workers; each part is called; replies go
-up the tree over the parts of transport.py, so that sums have the same bits wherever parts live. Small messages go with
-the calls themselves. The driver sends one message and gets one reply, and the scheduler sees no vector as long as the
-driver reaches the first worker directly.
+A round is three layers of tasks. The request goes down a tree over the workers; each part is called; replies go up the
+tree over the parts (engine.py), so that sums have the same bits wherever parts live. Small requests go with the calls
+themselves. The driver sends one message and gets one reply, and the scheduler sees no vector as long as the driver
+reaches the first worker directly.
 
-When Dask gives no answer (link.py), it is found out whose parts are not there any more. Calls that were sent are
+When Dask gives no answer (connection.py), it is found out whose parts are not there any more. Calls that were sent are
 dropped, and lost parts are made anew where there is least to do among the workers that have their files: also on one
 that joined late, which is not used before. If no worker is left, one is waited for. What the new parts do not know is
 the driver's business (PartsLostError), and so is a round that failed although nobody was lost: some parts may have
@@ -19,16 +19,14 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from dotadd._jit import plain
-from dotadd.cluster.connection import host_of, one_line, within_reach
-from dotadd.cluster.engine import PartsLostError, Replies
-from dotadd.cluster.held import Holder, Recipe, Reply, Request, Vectors, added, call, handed_on, held_here
-from dotadd.cluster.link import POLL, Failed, Link
+from dotadd.cluster.connection import POLL, Failed, Link, host_of, one_line, within_reach
+from dotadd.cluster.engine import PartsLostError, Replies, Request, Told, tree
+from dotadd.cluster.held import Holder, NoReply, Recipe, added, call, handed_on, held_here
 from dotadd.cluster.partitions import Files, Partitions
-from dotadd.cluster.task import Task
-from dotadd.cluster.transport import Message, tree
+from dotadd.cluster.requests import Begin
 from dotadd.errors import DataError, DotaddError
 
 if TYPE_CHECKING:
@@ -36,9 +34,7 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 16  # bytes of messages that go with the calls
 SLOW = 10.0  # seconds after which it is told who is waited for
-OFTEN = (
-    5  # losses of one part, or rounds in a row that fail with nobody lost, after which there is no use in trying again
-)
+OFTEN = 5  # losses of one part, or rounds in a row that fail with nobody lost, after which it is no use to try again
 
 
 class _LostError(Exception):
@@ -80,7 +76,7 @@ class DaskEngine:
         self._losses: dict[int, int] = {}
         self._failures = 0  # rounds in a row that failed with nobody lost
         self._sequence = 0
-        self._task: Task | None = None
+        self._begun: Begin | None = None  # what those who stand in for lost parts are asked
         alive, files = self.link.survey(data.names)
         found = files.groups(alive) if groups is None else groups
         self.groups = [list(group) for group in found]
@@ -110,49 +106,48 @@ class DaskEngine:
     def parts(self) -> int:
         return len(self.groups)
 
-    def round(self, method: str, vectors: Sequence[Message] = (), **numbers: Any) -> Replies:
-        if method in ("outline", "tally", "begin"):
-            self._task = None  # another one is being prepared
+    def round(self, request: Request[Told]) -> Replies[Told]:
+        if request.prepares:
+            self._begun = None  # another task
         while True:
             try:
-                reply = self._ask(range(self.parts), Request(method, numbers), vectors)
+                replies = self._ask(range(self.parts), request)
                 break
             except _LostError as lost:
                 gone = self._replace(lost.parts)
-                if self._task is not None:
+                if self._begun is not None:
                     raise PartsLostError(gone) from None
         self._failures = 0
-        if method == "begin":
-            self._task = numbers["task"]
-        vectors = [replace(message, values=plain(message.values)) for message in reply.vectors]
-        return Replies([reply.numbers[part] for part in range(self.parts)], vectors)
+        if isinstance(request, Begin):
+            self._begun = request
+        return Replies(replies.told, [replace(one, values=plain(one.values)) for one in replies.vectors])
 
-    def _ask(self, parts: Sequence[int], request: Request, vectors: Sequence[Message] = ()) -> Reply:
+    def _ask(self, parts: Sequence[int], request: Request[Told]) -> Replies[Told]:
         """What these parts answer, joined."""
         sent: list[Future] = []
         try:
-            reply = self._wait(*self._send(parts, request, vectors, sent), request.method)
+            reply = self._wait(*self._send(parts, request, sent), request)
         except BaseException as error:
             self.link.forget(sent)
             if isinstance(error, DotaddError | _LostError) or not isinstance(error, Exception):
                 raise
             self._explain(error)  # it is Dask's
+        if isinstance(reply, Replies):
+            return reply
         if reply.failed is not None:
             self._raise(*reply.failed)
-        if reply.gone:
-            self._explain(None)
-        return reply
+        self._explain(None)
 
     def _send(
-        self, parts: Sequence[int], request: Request, vectors: Sequence[Message], sent: list[Future]
+        self, parts: Sequence[int], request: Request[Told], sent: list[Future]
     ) -> tuple[Future, dict[int, Future]]:
         """The future of all answers, and that of each part; `sent` gets all futures."""
         self._sequence += 1
         submit, seats = self._submit, [self._seats[part] for part in parts]
         workers = list(dict.fromkeys(seat.worker for seat in seats))
-        down = self._broadcast(Vectors(tuple(vectors)), workers, sent)
+        down = self._broadcast(request, workers, sent)
         calls = [
-            submit(seat.worker, call, seat.token, self._sequence, part, request, down[seat.worker])
+            submit(seat.worker, call, seat.token, self._sequence, part, down[seat.worker])
             for part, seat in zip(parts, seats, strict=True)
         ]
         sent += calls
@@ -163,15 +158,17 @@ class DaskEngine:
                 sent.append(up[receiver])
         return up[0], dict(zip(parts, calls, strict=True))
 
-    def _submit(self, worker: str, work: Callable[..., Any], *given: Any, **options: Any) -> Future:
-        return self.client.submit(work, *given, workers=[worker], allow_other_workers=False, pure=False, **options)
+    def _submit(self, worker: str, work: Callable[..., object], *given: object, actor: bool = False) -> Future:
+        return self.client.submit(work, *given, workers=[worker], allow_other_workers=False, pure=False, actor=actor)
 
-    def _broadcast(self, vectors: Vectors, workers: Sequence[str], sent: list[Future]) -> dict[str, Any]:
-        """The messages as each worker gets them; `sent` gets the futures that stand for them on the way."""
-        if sum(message.nbytes for message in vectors.messages) <= SMALL:
-            return dict.fromkeys(workers, vectors)
+    def _broadcast(
+        self, request: Request[Told], workers: Sequence[str], sent: list[Future]
+    ) -> Mapping[str, Request[Told] | Future]:
+        """The request as each worker gets it; `sent` gets the futures that stand for it on the way."""
+        if sum(message.nbytes for message in request.messages) <= SMALL:
+            return dict.fromkeys(workers, request)
         scattered = self.client.scatter(
-            [vectors], workers=[workers[0]], direct=self._direct, hash=False, asynchronous=True
+            [request], workers=[workers[0]], direct=self._direct, hash=False, asynchronous=True
         )
         (root,) = self.link.answer(scattered, self._check)
         down = {workers[0]: root}
@@ -182,7 +179,7 @@ class DaskEngine:
                 sent.append(down[workers[receiver]])
         return down
 
-    def _wait(self, root: Future, calls: Mapping[int, Future], what: str) -> Reply:
+    def _wait(self, root: Future, calls: Mapping[int, Future], request: Request[Told]) -> Replies[Told] | NoReply:
         """The reply at the root of the tree, while there is hope for it."""
         began, told = perf_counter(), SLOW
 
@@ -192,7 +189,7 @@ class DaskEngine:
             waited = perf_counter() - began
             if waited >= told:
                 told *= 3.0
-                self.announce(f"{what}: waiting for {self._late(calls)} for {waited:.0f} s")
+                self.announce(f"{request.name}: waiting for {self._late(calls)} for {waited:.0f} s")
 
         return self.link.answer(self.client.gather(root, direct=self._direct, asynchronous=True), meanwhile)
 
@@ -293,8 +290,8 @@ class DaskEngine:
                     to_begin |= without_seat
                     self._seat(sorted(without_seat), files, alive, first=False)
                     without_seat = set()
-                if self._task is not None:
-                    self._ask(sorted(to_begin), Request("begin", {"task": self._task}))
+                if self._begun is not None:
+                    self._ask(sorted(to_begin), self._begun)
                 to_begin = set()
             except _LostError as more:
                 without_seat = set(more.parts) | {part for part in without_seat if part not in self._seats}

@@ -1,26 +1,41 @@
-"""Training on parts from beginning to end: open them, agree on the problem, solve it."""
+"""Training on parts from beginning to end: open them, agree on the problem, solve it.
+
+No part sees all of the data, so some rounds come before training. Each part tells the shape of its rows and the tally
+of its labels. The shapes together resolve phi, so that a slot means the same everywhere; the tallies together tell the
+classes, though no part may have all of them, and their weights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import glob
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from dotadd.cluster.engine import Engine
-from dotadd.cluster.link import Link, tried
+import numpy as np
+
+from dotadd.cluster.connection import Link, require_client, tried
+from dotadd.cluster.engine import Engine, PartsLostError
 from dotadd.cluster.partitions import Partitions
-from dotadd.cluster.task import Task, agree
-from dotadd.errors import DotaddError
+from dotadd.cluster.requests import Begin, CountLabels, CountSkipped, Describe
+from dotadd.cluster.shard import Outline, Task
+from dotadd.core.losses import Loss
+from dotadd.errors import DataError, DotaddError, FeatureError
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.problem.problem import Intercept
+from dotadd.problem.targets import Tally
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.result import Result
 from dotadd.solvers.settings import Settings
 from dotadd.solvers.table import Needs, that_need
+from dotadd.sources.base import Chunk, require_alike
 
 if TYPE_CHECKING:
     from distributed import Client
-
-__all__ = ["agree", "forget_checkpoint", "method_for", "note_skipped", "opened", "solve"]
 
 
 def method_for(solver: str) -> tuple[str, str]:
@@ -45,10 +60,9 @@ def opened(
 ) -> Iterator[Engine]:
     """The parts: those that an engine has, or those of the data on a Dask client. A run that is resumed has the same
     parts as it had, however many workers there are now."""
-    if hasattr(engine, "round"):
-        yield cast(Engine, engine)
+    if isinstance(engine, Engine):
+        yield engine
         return
-    from dotadd.cluster.connection import require_client
     from dotadd.cluster.dask_engine import DaskEngine
 
     require_client(engine)
@@ -56,6 +70,76 @@ def opened(
     groups = None if resumed is None else resumed.problem_on_disk().get("parts")
     with DaskEngine(engine, data, memory=memory, threads=threads, groups=groups, announce=announce) as parts:
         yield parts
+
+
+def agree(
+    engine: Engine,
+    resolve: Callable[[Chunk, Shape], FeatureMap],
+    *,
+    C: float = 1.0,
+    class_weight: Mapping[Any, float] | str | None = None,
+    loss: Loss = Loss.HINGE,
+    intercept: Intercept = Intercept.REGULARIZED,
+    dtype: type = np.float32,
+    seed: int = 0,
+) -> Task:
+    """State the problem to all parts, which are ready for a method afterwards.
+
+    resolve(a row, the shape of all) makes the map.
+    """
+    if intercept is Intercept.FREE:
+        raise DotaddError('a free intercept ties the parts together: use intercept="regularized" or "none"')
+    outlines = engine.round(Describe()).told
+    samples = [outline.sample for outline in outlines if outline.sample is not None]
+    shapes = [outline.shape for outline in outlines if outline.shape is not None]
+    if not samples:
+        raise DataError("no part has any examples")
+    for sample in samples[1:]:
+        require_alike(samples[0], sample)
+    _require_columns(outlines)
+    shape = reduce(Shape.joined, shapes)
+    widest = max(samples, key=lambda sample: Shape.of(sample.batch).n_features or 0)
+    phi = resolve(widest, shape)
+    if phi.learns:
+        raise FeatureError(f"{phi!r} numbers features as it meets them, in each part others: use .hashed(bits) instead")
+    phi = phi.learn(widest.batch)  # any row will do; where it reads a file, the parts need not have it
+    if phi.checks_rows:  # rows that phi cannot take may be left out
+        tallies = engine.round(CountLabels(phi)).told
+    elif (bad := phi.check(widest.batch)) is not None:
+        raise widest.error(0, bad.message)
+    else:
+        tallies = [outline.tally for outline in outlines]
+    tally = _together(tallies)
+    targets = tally.targets(C, class_weight, None)
+    parts = sum(one.rows > 0 for one in tallies)
+    layout = next((one.layout for one in outlines if one.layout is not None), None)
+    task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed, layout)
+    engine.round(Begin(task))
+    return task
+
+
+def _require_columns(outlines: Sequence[Outline]) -> None:
+    """Refuse parts whose columns have other names, or another order."""
+    named = [(one.columns, one.sample) for one in outlines if one.columns is not None and one.sample is not None]
+    for (columns, sample), (others, other) in pairwise(named):
+        if others != columns:
+            where = f"{sample.path_of(0)} has" if sample.from_file else "the first part has"
+            raise DataError(f"has the columns {others}, and {where} {columns}", other.path_of(0))
+
+
+def _together(tallies: Sequence[Tally]) -> Tally:
+    """The tally of the rows of all parts."""
+    total = Tally()
+    total.rows = sum(tally.rows for tally in tallies)
+    total.lightest = min((tally.lightest for tally in tallies), default=total.lightest)
+    known = [tally.classes for tally in tallies if tally.classes is not None]
+    if known:
+        total.classes = np.unique(np.concatenate(known))
+        total.totals = np.zeros(len(total.classes))
+        for tally in tallies:
+            if tally.classes is not None:
+                total.totals[np.searchsorted(total.classes, tally.classes)] += tally.totals
+    return total
 
 
 def solve(engine: Engine, task: Task, method: str, settings: Settings) -> list[Result]:
@@ -80,23 +164,19 @@ def solve(engine: Engine, task: Task, method: str, settings: Settings) -> list[R
     return cocoa(engine, task, settings)
 
 
-def note_skipped(engine: Engine, data: Any) -> None:
+def note_skipped(engine: Engine, data: Partitions | None) -> None:
     """Tell the data how many rows were left out in all of its parts."""
-    from dotadd.cluster.engine import PartsLostError
-
-    if not isinstance(data, Partitions):
+    if data is None:
         return
     data.skipped.clear()
-    try:
-        for skipped in engine.round("skipped").numbers:
+    with suppress(PartsLostError):  # at the very end: it is not worth another pass over the data
+        for skipped in engine.round(CountSkipped()).told:
             data.skipped.merge(skipped)
-    except PartsLostError:  # at the very end: it is not worth another pass over the data
-        return
 
 
 def forget_checkpoint(engine: Engine | Client, path: str) -> None:
     """Remove the files that parts have written beside a checkpoint, on all workers."""
-    if hasattr(engine, "round"):  # parts in this process
+    if isinstance(engine, Engine):  # parts in this process
         _remove(path)
         return
     link = Link(engine)
@@ -104,10 +184,6 @@ def forget_checkpoint(engine: Engine | Client, path: str) -> None:
 
 
 def _remove(path: str) -> None:
-    import glob
-    import os
-    from contextlib import suppress
-
     for file in glob.glob(f"{glob.escape(path)}.part*"):
         with suppress(OSError):
             os.remove(file)

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dotadd._util.memory import available
-from dotadd.cluster.link import Failed
+from dotadd.cluster.connection import Failed, T
+from dotadd.cluster.engine import Replies, Request, Told
 from dotadd.cluster.partitions import Partitions
 from dotadd.cluster.shard import Shard
-from dotadd.cluster.transport import Message
 
 RESERVE = 8  # parts that come on top have at least one in so many bytes
 
 _held: dict[str, _Held] = {}
 _lock = threading.RLock()  # of _held; a part may be let go wherever memory is collected, also by whoever has the lock
-
-
-class PartGoneError(Exception):
-    """The part that was called is not here: its worker was started anew, or calls came out of order."""
 
 
 @dataclass(frozen=True)
@@ -45,28 +39,10 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Request:
-    """A method of Shard, and the numbers to call it with."""
+class NoReply:
+    """Some parts have not answered. They are not where they were called, as their worker was started anew, or the call
+    came out of order; unless one has failed."""
 
-    method: str
-    numbers: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Messages on their way down."""
-
-    messages: tuple[Message, ...]
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What some parts have answered: numbers by part, and the sums of their vectors, unless one of them has failed."""
-
-    numbers: dict[int, Any]
-    vectors: Sequence[Message]
-    gone: tuple[int, ...] = ()
-    """Parts that are not where they were called."""
     failed: tuple[int, Failed] | None = None
     """The first part that has raised an error, and what it was."""
 
@@ -87,16 +63,16 @@ class _Held:
             return self.room or 0
         return (memory - memory // RESERVE) // self.recipe.planned
 
-    def call(self, sequence: int, request: Request, vectors: Sequence[Message]) -> tuple[Any, Sequence[Message]]:
+    def call(self, sequence: int, request: Request[Told]) -> Replies[Told] | NoReply:
         with self.lock:
             if sequence <= self.latest:
-                raise PartGoneError
+                return NoReply()
             self.latest = sequence
             if self.part is None:
                 recipe = self.recipe
                 source = recipe.data.source(recipe.paths)
                 self.part = Shard(source, _room(self), number=recipe.number, threads=recipe.threads)
-            return getattr(self.part, request.method)(vectors, **request.numbers)
+            return request.answer(self.part)
 
 
 class Holder:
@@ -113,29 +89,22 @@ def _let_go(token: str) -> None:
         _held.pop(token, None)
 
 
-def call(token: str, sequence: int, number: int, request: Request, vectors: Vectors) -> Reply:
-    """Call a method of a part that is held here."""
+def call(token: str, sequence: int, number: int, request: Request[Told]) -> Replies[Told] | NoReply:
+    """What a part that is held here answers."""
     with _lock:
         held = _held.get(token)
     try:
-        if held is None:
-            raise PartGoneError
-        told, sent = held.call(sequence, request, vectors.messages)
-    except PartGoneError:
-        return Reply({}, (), gone=(number,))
+        return NoReply() if held is None else held.call(sequence, request)
     except Exception as error:
-        return Reply({}, (), failed=(number, Failed.of(error)))
-    return Reply({number: told}, sent)
+        return NoReply((number, Failed.of(error)))
 
 
-def added(one: Reply, other: Reply) -> Reply:
-    """Both replies as one, on their way up."""
-    gone = one.gone + other.gone
-    failed = min((reply.failed for reply in (one, other) if reply.failed), key=lambda found: found[0], default=None)
-    if gone or failed:
-        return Reply({}, (), gone, failed)
-    vectors = [a + b for a, b in zip(one.vectors, other.vectors, strict=True)]
-    return Reply(one.numbers | other.numbers, vectors)
+def added(one: Replies[Told] | NoReply, other: Replies[Told] | NoReply) -> Replies[Told] | NoReply:
+    """Both replies as one, on their way up. The first error is told before anything else."""
+    if isinstance(one, Replies) and isinstance(other, Replies):
+        return one + other
+    missing = [reply for reply in (one, other) if isinstance(reply, NoReply)]
+    return min(missing, key=lambda reply: reply.failed[0] if reply.failed else float("inf"))
 
 
 def held_here() -> set[str]:
@@ -144,9 +113,9 @@ def held_here() -> set[str]:
         return set(_held)
 
 
-def handed_on(vectors: Vectors) -> Vectors:
+def handed_on(request: T) -> T:
     """A copy on this worker, for itself and those below it."""
-    return vectors
+    return request
 
 
 def _room(held: _Held) -> int:

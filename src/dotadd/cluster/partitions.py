@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dotadd.data.transforms.base import Transforms
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources import matching
 from dotadd.sources import open as open_source
@@ -30,13 +31,13 @@ class Partitions:
     names: list[str]
     options: Mapping[str, Any] = field(default_factory=dict)
     opened: Mapping[str, FileSource] = field(default_factory=dict)
-    transforms: Any = None
+    transforms: Transforms | None = None
     virtual_memory: str | int | None = None
     skipped: Skipped = field(default_factory=Skipped)
     """Rows that were left out, once training has ended."""
 
     @classmethod
-    def of(cls, data: Any, **options: Any) -> Partitions:
+    def of(cls, data: object, **options: Any) -> Partitions:
         """Names, patterns, lists of them, or a source of files."""
         if isinstance(data, cls):
             return data

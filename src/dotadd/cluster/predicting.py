@@ -10,21 +10,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd._util.atomic import replacing
-from dotadd.cluster.connection import one_line, require_client
-from dotadd.cluster.link import ATTEMPTS, POLL, Failed, Link, succeeded, tried
+from dotadd.cluster.connection import ATTEMPTS, POLL, Failed, Link, T, one_line, require_client, tried
 from dotadd.cluster.partitions import Partitions
 from dotadd.errors import DataError, DotaddError
 from dotadd.genome.scan import STRANDS, Scanned, candidates, scores
 from dotadd.genome.windows import Counts
 from dotadd.model.evaluation import Evaluation, Evaluator
-from dotadd.model.file import Classifier
+from dotadd.model.file import Classifier, Record
 from dotadd.model.predictions import columns, schema
+from dotadd.sources.base import Skipped
 from dotadd.sources.files import NoExamplesError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 OnProgress = Callable[[float], None]
+Work = Callable[[Classifier, str, int], T]  # of the model, the name of a file and its number
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Written:
 def predict(
     client: Client,
     model: Classifier,
-    data: Any,
+    data: object,
     folder: str | os.PathLike[str],
     *,
     n_jobs: int | None = None,
@@ -58,19 +60,19 @@ def predict(
     """
     given = Partitions.of(data)
     where = _empty_folder(folder)
-    done = _each(client, given, _predict, model, (given, where, n_jobs or 1), on_progress)
+    done = _each(client, given, partial(_predict, data=given, folder=where, threads=n_jobs or 1), model, on_progress)
     for _, skipped in done:
         given.skipped.merge(skipped)
     return Written([_part(where, number) for number in range(len(done))], [rows for rows, _ in done])
 
 
 def evaluate(
-    client: Client, model: Classifier, data: Any, *, n_jobs: int | None = None, on_progress: OnProgress | None = None
+    client: Client, model: Classifier, data: object, *, n_jobs: int | None = None, on_progress: OnProgress | None = None
 ) -> Evaluation:
     """Compare the model's predictions with the labels of all files."""
     given = Partitions.of(data)
     total = Evaluator(model.classes)
-    for one, skipped in _each(client, given, _evaluate, model, (given, n_jobs or 1), on_progress):
+    for one, skipped in _each(client, given, partial(_evaluate, data=given, threads=n_jobs or 1), model, on_progress):
         given.skipped.merge(skipped)
         total = total + one
     if not total.rows:
@@ -81,7 +83,7 @@ def evaluate(
 def scan(
     client: Client,
     model: Classifier,
-    fasta: Any,
+    fasta: object,
     folder: str | os.PathLike[str],
     *,
     signal: str,
@@ -99,9 +101,9 @@ def scan(
         raise DotaddError(f"strand is {strand!r}; it has to be one of {', '.join(STRANDS)}")
     where = _empty_folder(folder)
     limit = -np.inf if threshold is None else threshold
-    further = (where, signal, before, limit, strand, n_jobs or 1)
+    wanted = partial(_scan, folder=where, signal=signal, before=before, limit=limit, strand=strand, threads=n_jobs or 1)
     data = Partitions.of(fasta)
-    done = _each(client, data, _scan, model, further, on_progress)
+    done = _each(client, data, wanted, model, on_progress)
     counts = Counts()
     for one in done:
         for name in ("sequences", "windows"):
@@ -114,38 +116,34 @@ def scan(
 
 
 def _each(
-    client: Client,
-    data: Partitions,
-    work: Callable[..., Any],
-    model: Classifier,
-    further: tuple[Any, ...],
-    on_progress: OnProgress | None,
-) -> list[Any]:
-    """work(model, path, number, *further) of each file, on a worker that has it; answers are in order."""
+    client: Client, data: Partitions, work: Work[T], model: Classifier, on_progress: OnProgress | None
+) -> list[T]:
+    """What is done with each file, on a worker that has it; answers are in order."""
     require_client(client)
     link = Link(client)
     alive, files = link.survey(data.names)
-    sizes, answers = files.sizes, dict[int, Any]()
+    sizes, answers = files.sizes, dict[int, T]()
     paths, total = list(sizes), max(1, sum(sizes.values()))
     for _ in range(ATTEMPTS):
         able = {number: files.workers_with([path]) for number, path in enumerate(paths) if number not in answers}
         for number, workers in able.items():
             if not workers:
                 raise DataError("none of the workers that are there has this file", paths[number])
-        todo = {number: (work, paths[number], number, *further) for number in able}
+        failed: Failed | None = None
         try:
-            for number, answer in _done(link, model, todo, able, anywhere=len(alive)):
-                answers[number] = answer
+            for number, answer in _done(link, model, work, paths, able, anywhere=len(alive)):
                 if isinstance(answer, Failed):
-                    break  # the first error ends it all
+                    failed = answer  # the first error ends it all
+                    break
+                answers[number] = answer
                 if on_progress is not None:
                     on_progress(sum(sizes[paths[done]] for done in answers) / total)
         except DotaddError:
             raise
         except Exception as error:  # of Dask: what was lost is done again
             why = error
-        for answer in answers.values():
-            succeeded(answer)
+        if failed is not None:
+            raise failed.error
         if len(answers) == len(paths):
             return [answers[number] for number in range(len(paths))]
         alive, files = link.survey(data.names)
@@ -155,11 +153,12 @@ def _each(
 def _done(
     link: Link,
     model: Classifier,
-    todo: Mapping[int, tuple[Any, ...]],
+    work: Work[T],
+    paths: Sequence[str],
     able: Mapping[int, Sequence[str]],
     anywhere: int,
-) -> Iterator[tuple[int, Any]]:
-    """What is done, by number, as it comes: work(model, *given) on one of those that are able to, which may be all."""
+) -> Iterator[tuple[int, T | Failed]]:
+    """What is done, by number, as it comes: each file by one of the workers that are able to, which may be all."""
     from distributed import TimeoutError, wait
 
     futures: dict[Future, int] = {}
@@ -168,16 +167,16 @@ def _done(
         alive = link.alive()
         for number in futures.values():
             if not any(worker in alive for worker in able[number]):
-                raise LookupError(f"all workers that have {todo[number][1]} have gone")
+                raise LookupError(f"all workers that have {paths[number]} have gone")
 
     try:
         everywhere = sorted({worker for workers in able.values() for worker in workers})
         scattered = link.client.scatter([model], workers=everywhere, broadcast=True, hash=False, asynchronous=True)
         (there,) = link.answer(scattered, link.alive)
-        for number, (work, *given) in todo.items():
-            workers = able[number]
-            where = {} if len(workers) == anywhere else {"workers": workers, "allow_other_workers": False}
-            futures[link.client.submit(tried, work, there, *given, pure=False, **where)] = number
+        for number, workers in able.items():
+            where = None if len(workers) == anywhere else workers
+            future = link.client.submit(tried, work, there, paths[number], number, pure=False, workers=where)
+            futures[future] = number
         while futures:
             try:
                 with link.client.as_current():
@@ -206,7 +205,7 @@ def _part(folder: str, number: int) -> str:
     return os.path.join(folder, f"part-{number:05}.parquet")
 
 
-def _write(path: str, schema: pa.Schema, tables: Iterator[dict[str, Any]]) -> int:
+def _write(path: str, schema: pa.Schema, tables: Iterator[Record]) -> int:
     """A Parquet file of these columns, some rows at a time; returns how many rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -221,10 +220,12 @@ def _write(path: str, schema: pa.Schema, tables: Iterator[dict[str, Any]]) -> in
     return rows
 
 
-def _predict(model: Classifier, path: str, number: int, data: Partitions, folder: str, threads: int) -> tuple[int, Any]:
+def _predict(
+    model: Classifier, path: str, number: int, data: Partitions, folder: str, threads: int
+) -> tuple[int, Skipped]:
     source = data.source([path])
 
-    def tables() -> Iterator[dict[str, Any]]:
+    def tables() -> Iterator[Record]:
         try:
             for _, score in model.decision_chunks(source, n_jobs=threads):
                 yield columns(model, score)
@@ -234,7 +235,7 @@ def _predict(model: Classifier, path: str, number: int, data: Partitions, folder
     return _write(_part(folder, number), schema(model), tables()), source.skipped
 
 
-def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threads: int) -> tuple[Evaluator, Any]:
+def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threads: int) -> tuple[Evaluator, Skipped]:
     source = data.source([path])
     try:
         found = model.evaluated(source, n_jobs=threads)
@@ -253,7 +254,7 @@ def _scan(
     numbers = {"start": pa.int64(), "end": pa.int64(), "score": pa.float32()}
     schema = pa.schema({"chromosome": pa.string(), "strand": pa.string()} | numbers)
 
-    def tables() -> Iterator[dict[str, Any]]:
+    def tables() -> Iterator[Record]:
         try:
             for at, score in scores(model, windows, n_jobs=threads):
                 keep = score > limit

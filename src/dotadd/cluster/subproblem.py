@@ -25,12 +25,13 @@ more crosses the network for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from dotadd.cluster.transport import Message
+from dotadd.cluster.shard import Order
 from dotadd.core.block import inner_product, row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term, total_loss
 from dotadd.problem.problem import Intercept, Piece
@@ -59,30 +60,29 @@ class Step(NamedTuple):
 
 
 class Subproblem:
-    """One binary problem on one part during one round: (w, b) is shared, `local` and `v` are scratch as long as w."""
+    """One binary problem on one part during one round: w, and b of the order, are shared; `local` and `v` are scratch
+    as long as w.
 
-    def __init__(self, k: int, w: np.ndarray, b: float, sigma: float, local: np.ndarray, v: np.ndarray) -> None:
-        self.k, self.w, self.b, self.sigma, self.local, self.v = k, w, b, sigma, local, v
-        self.descent = Descent(local, Intercept.NONE)
+    order.change is what all parts have added to w in the round before, v and v_b what this one has. v becomes the w
+    that the descent starts with.
+    """
+
+    def __init__(self, order: Order, w: np.ndarray, local: np.ndarray, v: np.ndarray, v_b: float) -> None:
+        self.order, self.k, self.b, self.sigma = order, order.k, order.b, order.sigma
+        self.w, self.local, self.v, self.b_before = w, local, v, v_b
         self.losses = self.gaps = self.terms = self.balance = self.terms_gained = self.balance_gained = 0.0
         self.active = 0
-
-    def start(self, change: Message, b_change: float, momentum: float, v_b: float) -> None:
-        """Set out. `change` is what all parts have added to w in the round before, v and v_b what this one has.
-
-        v becomes the w that the descent starts with.
-        """
-        self.change, self.momentum, self.b_before = change, momentum, v_b
-        if momentum:
-            self.v *= self.w.dtype.type(-self.sigma)
-            change.add_to(self.v)
-            self.v *= self.w.dtype.type(momentum)
-            self.v += self.w
+        if order.momentum:
+            v *= w.dtype.type(-self.sigma)
+            order.change.add_to(v)
+            v *= w.dtype.type(order.momentum)
+            v += w
         else:
-            self.v[:] = self.w
-        self.local[:] = self.v
-        self.descent.numbers[INTERCEPT] = self.b + momentum * (b_change - self.sigma * v_b)
-        self.moved = momentum != 0.0
+            v[:] = w
+        local[:] = v
+        self.descent = Descent(local, Intercept.NONE)
+        self.descent.numbers[INTERCEPT] = self.b + order.momentum * (order.b_change - self.sigma * v_b)
+        self.moved = order.momentum != 0.0
 
     def see(self, problem: Piece, margins: np.ndarray, alpha: np.ndarray) -> None:
         """Take these rows into account, with their margins of the shared w."""
@@ -98,9 +98,10 @@ class Subproblem:
         np.subtract(self.local, self.v, out=self.v)
         self.v *= self.w.dtype.type(1.0 / self.sigma)
         self.local -= self.w
-        if self.momentum:
-            self.local -= self.w.dtype.type(self.momentum) * self.change.vector()
-        away = self.balance_gained - self.momentum * self.b_before
+        momentum = self.order.momentum
+        if momentum:
+            self.local -= self.w.dtype.type(momentum) * self.order.change.vector()
+        away = self.balance_gained - momentum * self.b_before
         length = squared_length(self.local) / self.sigma**2 + away**2
         gained = self.terms_gained, self.balance_gained
         return Step(self.losses, self.gaps, self.terms, self.balance, *gained, length, self.active)
@@ -150,12 +151,12 @@ def descend_rows(
     rng: np.ndarray,
     accuracy: float,
     sweeps: int,
-    in_time: Callable[[], bool],
+    until: float,
 ) -> None:
     """See these rows, and raise the models by coordinate descent over those that would move.
 
     It ends for each binary problem when the gap of its subproblem is `accuracy` times what it was, after so many
-    sweeps, or when time is up. Where blocks must be expanded, all problems work on each block while it is there.
+    sweeps, or at the time `until`. Where blocks must be expanded, all problems work on each block while it is there.
     """
     moved = [sub for sub in subs if sub.moved]
     outputs = problem.outputs([sub.w for sub in subs] + [sub.local for sub in moved])
@@ -169,7 +170,7 @@ def descend_rows(
         works.append(_Work(sub, problem, margins, alpha))
     for group in [[work] for work in works] if problem.examples.in_memory else [works]:
         for _ in range(sweeps):
-            if not group or not in_time():
+            if not group or perf_counter() >= until:
                 break
             _sweep(problem, group, norms, rng)
             group = [work for work in group if not work.settled(accuracy)]

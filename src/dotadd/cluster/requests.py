@@ -1,0 +1,273 @@
+"""Requests: all that a driver asks the parts of a cluster, how a part answers, and what comes back.
+
+Before training:   Describe, CountLabels, Begin     what is in the parts, and the problem that they agree on
+Rounds:            Descend, Measure                 a step of CoCoA+, and the proof of an answer
+                   Solve                            the optimum of each part alone
+After a loss:      Recall, Contribute               what parts know of their files, and w made anew of what they know
+Checkpoints:       Save, Restore
+At the end:        DualVariables, CountSkipped
+
+Each is asked by `engine.round(request)`. What parts tell comes back in their order, and vectors are summed up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import ClassVar
+
+import numpy as np
+
+from dotadd.cluster.engine import Engine, Message, Replies, Request, Told
+from dotadd.cluster.shard import Order, Outline, Shard, Solved, Task
+from dotadd.cluster.subproblem import Step, Subproblem, balance, descend_rows
+from dotadd.features.base import FeatureMap
+from dotadd.problem.examples import squared_distance
+from dotadd.problem.on_disk import OnDisk
+from dotadd.problem.problem import Intercept
+from dotadd.problem.targets import Tally
+from dotadd.solvers.certify import SUM_BYTES, Judge, show
+from dotadd.solvers.dcd import dcd
+from dotadd.solvers.proof import Certificate, RowSums
+from dotadd.solvers.result import Reason
+from dotadd.solvers.settings import Settings
+from dotadd.solvers.stream import stream
+from dotadd.sources.base import Skipped
+
+INSIDE = 1.0 - 2.0**-50  # times what was scaled up and down again, so that rounding carries it over no bound
+
+
+@dataclass(frozen=True)
+class Describe(Request[Outline]):
+    """Look at all rows, and keep them if they fit; tells what they are like."""
+
+    name: ClassVar[str] = "outline"
+    prepares: ClassVar[bool] = True
+
+    def answer(self, part: Shard) -> Replies[Outline]:
+        return Replies([part.rows.outline()])
+
+
+@dataclass(frozen=True)
+class CountLabels(Request[Tally]):
+    """Tells the labels of the rows that phi can take."""
+
+    phi: FeatureMap
+    name: ClassVar[str] = "tally"
+    prepares: ClassVar[bool] = True
+
+    def answer(self, part: Shard) -> Replies[Tally]:
+        return Replies([part.rows.tally(self.phi)])
+
+
+@dataclass(frozen=True)
+class Begin(Request[None]):
+    """Start with alpha = 0 and w = 0. Those that stand in for lost parts are asked it, too."""
+
+    task: Task
+    name: ClassVar[str] = "begin"
+    prepares: ClassVar[bool] = True
+
+    def answer(self, part: Shard) -> Replies[None]:
+        part.begin(self.task)
+        return Replies([None])
+
+
+@dataclass(frozen=True)
+class Ordered(Request[Told]):
+    """A request that brings orders, one for each binary problem that it is about."""
+
+    orders: Sequence[Order]
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        return [order.change for order in self.orders]
+
+
+@dataclass(frozen=True)
+class Descend(Ordered[list[Step]]):
+    """A round of CoCoA+: measure where the shared w stands, and move from there (subproblem.py). Each binary problem
+    tells a Step and sends v_k, what this part adds to w."""
+
+    accuracy: float
+    sweeps: int
+    seconds: float = np.inf
+    """After which a part begins no further sweep."""
+    name: ClassVar[str] = "descend"
+
+    def answer(self, part: Shard) -> Replies[list[Step]]:
+        until = perf_counter() + self.seconds
+        part.untouched = False
+        subs = []
+        for order in self.orders:
+            k = order.k
+            part.receive(order)
+            part.before[k][:] = part.alpha[k]
+            part.unsettled.add(k)
+            subs.append(Subproblem(order, part.w[k], part.local[k], part.v[k], part.b_gained[k]))
+        for piece in part.rows.pieces():
+            if not part.norms_known:
+                step = 1.0 if piece.intercept is Intercept.REGULARIZED else 0.0
+                part.norms[piece.rows] = piece.examples.squared_norms() + step
+            alphas = [part.alpha[sub.k][piece.rows] for sub in subs]
+            descend_rows(piece, subs, alphas, part.norms[piece.rows], part.rng, self.accuracy, self.sweeps, until)
+        part.norms_known = True
+        for sub in subs:
+            part.b_gained[sub.k] = sub.balance_gained
+        return Replies([[sub.finish() for sub in subs]], [Message.of(sub.v.copy()) for sub in subs])
+
+
+@dataclass(frozen=True)
+class Measure(Ordered[list[RowSums]]):
+    """Tells what the rows prove at the shared w; with `sums`, sends what alpha contributes to w, in float64."""
+
+    sums: bool
+    name: ClassVar[str] = "measure"
+
+    def answer(self, part: Shard) -> Replies[list[RowSums]]:
+        for order in self.orders:
+            part.receive(order)
+        problem = part.rows.problem
+        totals = [np.zeros(part.task.phi.dim) for _ in self.orders] if self.sums else []
+        if problem is None:
+            return Replies([[RowSums() for _ in self.orders]], [Message.of(total) for total in totals])
+        judges = [Judge(problem, one.k, part.w[one.k], part.alpha[one.k], one.b) for one in self.orders]
+        for piece in part.rows.pieces():
+            show(piece, judges)
+            if self.sums:
+                piece.examples.add([judge.coefficients(piece, piece.rows)[0] for judge in judges], totals)
+        return Replies([[judge.rows for judge in judges]], [Message.of(total) for total in totals])
+
+
+@dataclass(frozen=True)
+class Contribute(Request[float]):
+    """Tells what alpha adds to b, and sends what it adds to w, from scratch. A step that was not settled is taken
+    back."""
+
+    k: int
+    name: ClassVar[str] = "contribute"
+
+    def answer(self, part: Shard) -> Replies[float]:
+        part.settle(self.k, 0.0)
+        total, b = np.zeros(part.task.phi.dim), 0.0
+        for piece in part.rows.pieces():
+            alpha = part.alpha[self.k][piece.rows]
+            piece.examples.add([alpha * piece.columns.sign(self.k)], [total])
+            b += balance(piece, self.k, alpha)
+        return Replies([b], [Message.of(total)])
+
+
+@dataclass(frozen=True)
+class Solve(Request[list[Solved]]):
+    """Solve a problem of one's own (average.py); alpha becomes this part's share of the common dual point, and what is
+    sent its share of w.
+
+    Asked again, as happens where another part was lost, it gives the same answer without any work.
+    """
+
+    settings: Settings
+    name: ClassVar[str] = "solve"
+
+    def answer(self, part: Shard) -> Replies[list[Solved]]:
+        if part.solved is None:
+            part.solved = self._solved(part)
+        return part.solved
+
+    def _solved(self, part: Shard) -> Replies[list[Solved]]:
+        task, told, sent = part.task, [], []
+        share = len(part.rows) / task.rows
+        problem = part.rows.with_costs_times(1.0 / share) if share else None
+        if problem is None:
+            empty = [Message.of(np.zeros(task.phi.dim, task.dtype)) for _ in part.alpha]
+            return Replies([[Solved(0.0, 0, 0.0) for _ in part.alpha]], empty)
+        settings = replace(self.settings, seed=int(part.rng[0] >> np.uint64(1)))
+        results = stream(problem, settings) if isinstance(problem.examples, OnDisk) else dcd(problem, settings)
+        for alpha, result in zip(part.alpha, results, strict=True):
+            assert result.alpha is not None
+            np.multiply(result.alpha, share * INSIDE, out=alpha)
+            interrupted = result.reason is Reason.INTERRUPTED
+            told.append(Solved(float(result.gap or 0.0), result.passes, share * result.intercept, interrupted))
+            sent.append(Message.of(result.w * task.dtype(share)))
+        return Replies([told], sent)
+
+
+@dataclass(frozen=True)
+class DualVariables(Request[np.ndarray]):
+    """Tells alpha of binary problem k, as it is settled."""
+
+    k: int
+    name: ClassVar[str] = "dual_variables"
+
+    def answer(self, part: Shard) -> Replies[np.ndarray]:
+        return Replies([np.array(part.alpha[self.k])])
+
+
+@dataclass(frozen=True)
+class Save(Request[None]):
+    """Write a file beside the driver's, on the part's own disk; `thetas` settle the latest step."""
+
+    path: str
+    round: int
+    thetas: Sequence[float]
+    name: ClassVar[str] = "save"
+
+    def answer(self, part: Shard) -> Replies[None]:
+        for k, theta in enumerate(self.thetas):
+            part.settle(k, theta)
+        part.save(self.path, self.round)
+        return Replies([None])
+
+
+@dataclass(frozen=True)
+class Restore(Request[int]):
+    """Take up what the file has; tells the round after which it was written, -1 if there is no file."""
+
+    path: str
+    name: ClassVar[str] = "restore"
+
+    def answer(self, part: Shard) -> Replies[int]:
+        return Replies([part.restore(self.path)])
+
+
+@dataclass(frozen=True)
+class Recall(Request[None]):
+    """The same for parts that stand in for lost ones, and have done nothing yet."""
+
+    path: str
+    name: ClassVar[str] = "recall"
+
+    def answer(self, part: Shard) -> Replies[None]:
+        if part.untouched:
+            part.restore(self.path)
+        return Replies([None])
+
+
+@dataclass(frozen=True)
+class CountSkipped(Request[Skipped]):
+    """Tells how many rows were left out, and the first complaint."""
+
+    name: ClassVar[str] = "skipped"
+
+    def answer(self, part: Shard) -> Replies[Skipped]:
+        return Replies([Skipped() if part.rows.source is None else part.rows.source.skipped])
+
+
+def certify_parts(
+    engine: Engine, intercept: Intercept, ws: Sequence[np.ndarray], orders: Sequence[Order], *, exact: bool = True
+) -> list[Certificate]:
+    """The other half of `Measure`: what all parts have summed up is joined on its way, and the sum is ended here.
+
+    It proves each (w, b): orders name the binary problems, and bring the parts' copies of w up to date. If not `exact`,
+    no vector is summed, and the gap leaves out what w differs from w_alpha.
+    """
+    found: list[Certificate] = []
+    together = max(1, SUM_BYTES // (8 * max(1, len(ws[0])))) if len(ws) and exact else len(ws)
+    for first in range(0, len(ws), max(1, together)):
+        some = slice(first, first + together)
+        replies = engine.round(Measure(orders[some], exact))
+        for j, (w, order) in enumerate(zip(ws[some], orders[some], strict=True)):
+            rows = sum((sums[j] for sums in replies.told), RowSums())
+            distance = squared_distance(w, replies.vectors[j].vector()) if exact else 0.0
+            found.append(rows.certificate(w, intercept, order.b, distance))
+    return found
