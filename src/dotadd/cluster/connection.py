@@ -145,15 +145,6 @@ def one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def require_client(engine: object) -> None:
-    """Refuse what is no Dask client."""
-    _require_dask()
-    from distributed import Client
-
-    if not isinstance(engine, Client):
-        raise DotaddError(f"engine has to be a Dask client (distributed.Client), not {type(engine).__name__}")
-
-
 def within_reach(address: str) -> bool:
     """Whether this machine can connect to a worker without going through the scheduler."""
     place = urlsplit(address)
@@ -235,9 +226,14 @@ class _FewerError(Exception):
 
 
 class Link:
-    """A client, and announce(line), which is told what is waited for."""
+    """A client, and announce(line), which is told what is waited for. Refuses what is no Dask client."""
 
     def __init__(self, client: Client, announce: Callable[[str], None] = lambda line: None) -> None:
+        _require_dask()
+        from distributed import Client
+
+        if not isinstance(client, Client):
+            raise DotaddError(f"engine has to be a Dask client (distributed.Client), not {type(client).__name__}")
         if client.asynchronous:
             raise DotaddError("the Dask client is asynchronous; give one that is not")
         self.client, self.announce = client, announce

@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from dotadd._jit import plain
-from dotadd.cluster.connection import POLL, Failed, Link, host_of, one_line, within_reach
+from dotadd.cluster.connection import POLL, Link, host_of, one_line, within_reach
 from dotadd.cluster.engine import PartsLostError, Replies, Request, Told, tree
 from dotadd.cluster.held import Holder, NoReply, Recipe, added, call, handed_on, held_here
 from dotadd.cluster.partitions import Files, Partitions
@@ -134,9 +134,12 @@ class DaskEngine:
             self._explain(error)  # it is Dask's
         if isinstance(reply, Replies):
             return reply
-        if reply.failed is not None:
-            self._raise(*reply.failed)
-        self._explain(None)
+        if reply.failed is None:
+            self._explain(None)
+        part, failed = reply.failed
+        if isinstance(failed.error, MemoryError):
+            raise MemoryError(f"on {self._seats[part].worker}, part {part} ({self.groups[part][0]})") from failed.error
+        raise failed.error
 
     def _send(
         self, parts: Sequence[int], request: Request[Told], sent: list[Future]
@@ -218,12 +221,6 @@ class DaskEngine:
             why = "calls are lost" if error is None else one_line(error)
             raise DotaddError(f"Dask fails again and again, though all workers are there: {why}") from error
         raise _LostError(lost)
-
-    def _raise(self, part: int, failed: Failed) -> NoReturn:
-        """Raise what a part has raised."""
-        if isinstance(failed.error, MemoryError):
-            raise MemoryError(f"on {self._seats[part].worker}, part {part} ({self.groups[part][0]})") from failed.error
-        raise failed.error
 
     def _seat(self, parts: Sequence[int], files: Files, alive: Mapping[str, int], *, first: bool = True) -> None:
         """Give each of these parts a place."""

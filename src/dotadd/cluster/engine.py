@@ -95,8 +95,11 @@ class Request(ABC, Generic[Told]):
 
     name: ClassVar[str]
     """What people read while it is waited for."""
-    prepares: ClassVar[bool] = False
+    prepares: ClassVar[bool]
     """Whether it comes before training, when a part knows nothing that could be lost."""
+
+    def __init_subclass__(cls, *, name: str = "", prepares: bool = False) -> None:
+        cls.name, cls.prepares = name, prepares
 
     @property
     def messages(self) -> Sequence[Message]:

@@ -11,14 +11,13 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dotadd.cluster.connection import Link, require_client, tried
+from dotadd.cluster.connection import Link, tried
 from dotadd.cluster.engine import Engine, PartsLostError
 from dotadd.cluster.partitions import Partitions
 from dotadd.cluster.requests import Begin, CountLabels, CountSkipped, Describe
@@ -65,7 +64,6 @@ def opened(
         return
     from dotadd.cluster.dask_engine import DaskEngine
 
-    require_client(engine)
     assert data is not None
     groups = None if resumed is None else resumed.problem_on_disk().get("parts")
     with DaskEngine(engine, data, memory=memory, threads=threads, groups=groups, announce=announce) as parts:
@@ -147,9 +145,7 @@ def solve(engine: Engine, task: Task, method: str, settings: Settings) -> list[R
     if method == "average":
         from dotadd.cluster.average import average
 
-        if settings.resume:
-            raise DotaddError('solver="average" is done in one round, and there is nothing to resume')
-        return average(engine, task, replace(settings, checkpoint=None))
+        return average(engine, task, settings)
     from dotadd.cluster.cocoa import cocoa
 
     checkpoint = settings.checkpoint
@@ -159,8 +155,6 @@ def solve(engine: Engine, task: Task, method: str, settings: Settings) -> list[R
             "loss": task.loss.name.lower(), "intercept": task.intercept.value,
             "cost": task.targets.cost_of_class.tolist(), "dtype": task.dtype.__name__,
         }  # fmt: skip
-    elif settings.resume:
-        raise DotaddError("resume needs a checkpoint to go on from")
     return cocoa(engine, task, settings)
 
 

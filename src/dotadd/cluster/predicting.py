@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._util.atomic import replacing
-from dotadd.cluster.connection import ATTEMPTS, POLL, Failed, Link, T, one_line, require_client, tried
+from dotadd.cluster.connection import ATTEMPTS, POLL, Failed, Link, T, one_line, tried
 from dotadd.cluster.partitions import Partitions
 from dotadd.errors import DataError, DotaddError
 from dotadd.genome.scan import STRANDS, Scanned, candidates, scores
@@ -119,7 +120,6 @@ def _each(
     client: Client, data: Partitions, work: Work[T], model: Classifier, on_progress: OnProgress | None
 ) -> list[T]:
     """What is done with each file, on a worker that has it; answers are in order."""
-    require_client(client)
     link = Link(client)
     alive, files = link.survey(data.names)
     sizes, answers = files.sizes, dict[int, T]()
@@ -206,13 +206,13 @@ def _part(folder: str, number: int) -> str:
 
 
 def _write(path: str, schema: pa.Schema, tables: Iterator[Record]) -> int:
-    """A Parquet file of these columns, some rows at a time; returns how many rows."""
+    """A Parquet file of these columns, some rows at a time, and none without examples; returns how many rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     os.makedirs(os.path.dirname(path), exist_ok=True)
     rows = 0
-    with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+    with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer, suppress(NoExamplesError):
         for columns in tables:
             batch = pa.RecordBatch.from_pydict(columns, schema)
             writer.write_batch(batch)
@@ -225,14 +225,8 @@ def _predict(
 ) -> tuple[int, Skipped]:
     source = data.source([path])
 
-    def tables() -> Iterator[Record]:
-        try:
-            for _, score in model.decision_chunks(source, n_jobs=threads):
-                yield columns(model, score)
-        except NoExamplesError:
-            return
-
-    return _write(_part(folder, number), schema(model), tables()), source.skipped
+    tables = (columns(model, score) for _, score in model.decision_chunks(source, n_jobs=threads))
+    return _write(_part(folder, number), schema(model), tables), source.skipped
 
 
 def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threads: int) -> tuple[Evaluator, Skipped]:
@@ -255,18 +249,15 @@ def _scan(
     schema = pa.schema({"chromosome": pa.string(), "strand": pa.string()} | numbers)
 
     def tables() -> Iterator[Record]:
-        try:
-            for at, score in scores(model, windows, n_jobs=threads):
-                keep = score > limit
-                if strand != "both":
-                    keep &= at.minus == (strand == "-")
-                rows = np.flatnonzero(keep)
-                some = at.take(rows)
-                names = {name: some.to_arrow()[name].dictionary_decode() for name in ("chromosome", "strand")}
-                start = some.position - 1
-                yield names | {"start": start, "end": start + 2, "score": score[rows].astype(np.float32)}
-        except NoExamplesError:
-            return
+        for at, score in scores(model, windows, n_jobs=threads):
+            keep = score > limit
+            if strand != "both":
+                keep &= at.minus == (strand == "-")
+            rows = np.flatnonzero(keep)
+            some = at.take(rows)
+            names = {name: some.to_arrow()[name].dictionary_decode() for name in ("chromosome", "strand")}
+            start = some.position - 1
+            yield names | {"start": start, "end": start + 2, "score": score[rows].astype(np.float32)}
 
     written = _write(_part(folder, number), schema, tables())
     return Scanned(windows.counts.windows, written, windows.counts)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import ClassVar
 
 import numpy as np
 
@@ -39,35 +38,28 @@ INSIDE = 1.0 - 2.0**-50  # times what was scaled up and down again, so that roun
 
 
 @dataclass(frozen=True)
-class Describe(Request[Outline]):
+class Describe(Request[Outline], name="outline", prepares=True):
     """Look at all rows, and keep them if they fit; tells what they are like."""
-
-    name: ClassVar[str] = "outline"
-    prepares: ClassVar[bool] = True
 
     def answer(self, part: Shard) -> Replies[Outline]:
         return Replies([part.rows.outline()])
 
 
 @dataclass(frozen=True)
-class CountLabels(Request[Tally]):
+class CountLabels(Request[Tally], name="tally", prepares=True):
     """Tells the labels of the rows that phi can take."""
 
     phi: FeatureMap
-    name: ClassVar[str] = "tally"
-    prepares: ClassVar[bool] = True
 
     def answer(self, part: Shard) -> Replies[Tally]:
         return Replies([part.rows.tally(self.phi)])
 
 
 @dataclass(frozen=True)
-class Begin(Request[None]):
+class Begin(Request[None], name="begin", prepares=True):
     """Start with alpha = 0 and w = 0. Those that stand in for lost parts are asked it, too."""
 
     task: Task
-    name: ClassVar[str] = "begin"
-    prepares: ClassVar[bool] = True
 
     def answer(self, part: Shard) -> Replies[None]:
         part.begin(self.task)
@@ -86,7 +78,7 @@ class Ordered(Request[Told]):
 
 
 @dataclass(frozen=True)
-class Descend(Ordered[list[Step]]):
+class Descend(Ordered[list[Step]], name="descend"):
     """A round of CoCoA+: measure where the shared w stands, and move from there (subproblem.py). Each binary problem
     tells a Step and sends v_k, what this part adds to w."""
 
@@ -94,7 +86,6 @@ class Descend(Ordered[list[Step]]):
     sweeps: int
     seconds: float = np.inf
     """After which a part begins no further sweep."""
-    name: ClassVar[str] = "descend"
 
     def answer(self, part: Shard) -> Replies[list[Step]]:
         until = perf_counter() + self.seconds
@@ -119,11 +110,10 @@ class Descend(Ordered[list[Step]]):
 
 
 @dataclass(frozen=True)
-class Measure(Ordered[list[RowSums]]):
+class Measure(Ordered[list[RowSums]], name="measure"):
     """Tells what the rows prove at the shared w; with `sums`, sends what alpha contributes to w, in float64."""
 
     sums: bool
-    name: ClassVar[str] = "measure"
 
     def answer(self, part: Shard) -> Replies[list[RowSums]]:
         for order in self.orders:
@@ -141,12 +131,11 @@ class Measure(Ordered[list[RowSums]]):
 
 
 @dataclass(frozen=True)
-class Contribute(Request[float]):
+class Contribute(Request[float], name="contribute"):
     """Tells what alpha adds to b, and sends what it adds to w, from scratch. A step that was not settled is taken
     back."""
 
     k: int
-    name: ClassVar[str] = "contribute"
 
     def answer(self, part: Shard) -> Replies[float]:
         part.settle(self.k, 0.0)
@@ -159,7 +148,7 @@ class Contribute(Request[float]):
 
 
 @dataclass(frozen=True)
-class Solve(Request[list[Solved]]):
+class Solve(Request[list[Solved]], name="solve"):
     """Solve a problem of one's own (average.py); alpha becomes this part's share of the common dual point, and what is
     sent its share of w.
 
@@ -167,7 +156,6 @@ class Solve(Request[list[Solved]]):
     """
 
     settings: Settings
-    name: ClassVar[str] = "solve"
 
     def answer(self, part: Shard) -> Replies[list[Solved]]:
         if part.solved is None:
@@ -193,24 +181,22 @@ class Solve(Request[list[Solved]]):
 
 
 @dataclass(frozen=True)
-class DualVariables(Request[np.ndarray]):
+class DualVariables(Request[np.ndarray], name="dual_variables"):
     """Tells alpha of binary problem k, as it is settled."""
 
     k: int
-    name: ClassVar[str] = "dual_variables"
 
     def answer(self, part: Shard) -> Replies[np.ndarray]:
         return Replies([np.array(part.alpha[self.k])])
 
 
 @dataclass(frozen=True)
-class Save(Request[None]):
+class Save(Request[None], name="save"):
     """Write a file beside the driver's, on the part's own disk; `thetas` settle the latest step."""
 
     path: str
     round: int
     thetas: Sequence[float]
-    name: ClassVar[str] = "save"
 
     def answer(self, part: Shard) -> Replies[None]:
         for k, theta in enumerate(self.thetas):
@@ -220,34 +206,26 @@ class Save(Request[None]):
 
 
 @dataclass(frozen=True)
-class Restore(Request[int]):
+class Restore(Request[int], name="restore"):
     """Take up what the file has; tells the round after which it was written, -1 if there is no file."""
 
     path: str
-    name: ClassVar[str] = "restore"
 
     def answer(self, part: Shard) -> Replies[int]:
         return Replies([part.restore(self.path)])
 
 
 @dataclass(frozen=True)
-class Recall(Request[None]):
+class Recall(Restore, name="recall"):
     """The same for parts that stand in for lost ones, and have done nothing yet."""
 
-    path: str
-    name: ClassVar[str] = "recall"
-
-    def answer(self, part: Shard) -> Replies[None]:
-        if part.untouched:
-            part.restore(self.path)
-        return Replies([None])
+    def answer(self, part: Shard) -> Replies[int]:
+        return super().answer(part) if part.untouched else Replies([-1])
 
 
 @dataclass(frozen=True)
-class CountSkipped(Request[Skipped]):
+class CountSkipped(Request[Skipped], name="skipped"):
     """Tells how many rows were left out, and the first complaint."""
-
-    name: ClassVar[str] = "skipped"
 
     def answer(self, part: Shard) -> Replies[Skipped]:
         return Replies([Skipped() if part.rows.source is None else part.rows.source.skipped])

@@ -38,8 +38,8 @@ from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.cached import as_arrow
 from dotadd.sources.files import NoExamplesError
 from dotadd.sources.identity import Watched, fingerprint
-from dotadd.sources.layout import Layout
 from dotadd.sources.memory import MemorySource
+from dotadd.sources.table import Layout
 
 HELD = 4  # pieces that the memory would hold: one is worked on while the next is read, and both take room to decode
 
