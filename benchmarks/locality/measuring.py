@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import thread_time
 
 import numpy as np
@@ -12,7 +12,7 @@ from benchmarks import datasets
 from dotadd import WeightedDegree
 from dotadd.data.batches import Strings
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.features.kmers import KmerLayout
+from dotadd.features.kmer_layout import KmerLayout
 from dotadd.problem.examples import CACHE_LINE
 
 DEGREE = 20
@@ -70,7 +70,7 @@ class Laid(WeightedDegree):
         self.changed = changed
 
     def layout(self) -> KmerLayout:
-        return super().layout()._replace(**self.changed)
+        return replace(super().layout(), **self.changed)
 
 
 def weighted_degree(bits: int, batch: Strings, **changed: int) -> FeatureMap:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.checks import check_feature_map as check_feature_map
     from dotadd.features.expression import parse as parse
-    from dotadd.features.inexact import GappySpectrum as GappySpectrum
-    from dotadd.features.inexact import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.polynomial import Polynomial as Polynomial
     from dotadd.features.rational import Rational as Rational
+    from dotadd.features.spectrum import GappySpectrum as GappySpectrum
+    from dotadd.features.spectrum import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
@@ -73,10 +73,9 @@ __all__, __getattr__ = lazy(
         ".features.expression": ["parse"],
         ".features.lbp": ["LBP"],
         ".features.linear": ["Linear"],
-        ".features.inexact": ["GappySpectrum", "MismatchSpectrum"],
         ".features.polynomial": ["Polynomial"],
         ".features.rational": ["Rational"],
-        ".features.spectrum": ["Spectrum", "WeightedSpectrum"],
+        ".features.spectrum": ["GappySpectrum", "MismatchSpectrum", "Spectrum", "WeightedSpectrum"],
         ".features.stack": ["Stack"],
         ".features.terms": ["Hashed"],
         ".features.text": ["BagOfWords", "NGrams", "WordNGrams"],

@@ -8,7 +8,7 @@ from dotadd.core.block import Block
 from dotadd.data.batches import Strings
 from dotadd.data.transforms import parse
 from dotadd.data.virtual import Changes, Originals, VirtualBatch
-from dotadd.features import NGrams, Shape, Spectrum, WeightedDegree, WeightedSpectrum, position_tables
+from dotadd.features import NGrams, Shape, Spectrum, WeightedDegree, WeightedSpectrum, kmer_tables
 from dotadd.features.on_demand import OnDemand
 from dotadd.problem.examples import InMemory
 from dotadd.solvers import certify
@@ -154,8 +154,8 @@ def test_strings_are_transposed_and_made_once_for_all_classes(phi, monkeypatch):
     phi, rng = phi.resolve(Shape.of(batch)), np.random.default_rng(3)
     ws = [rng.normal(size=phi.dim) for _ in range(5)]
     examples, calls = InMemory(phi, batch), []
-    transpose, made = position_tables.transposed, VirtualBatch.made
-    monkeypatch.setattr(position_tables, "transposed", lambda *some: calls.append("transposed") or transpose(*some))
+    transpose, made = kmer_tables.transposed, VirtualBatch.made
+    monkeypatch.setattr(kmer_tables, "transposed", lambda *some: calls.append("transposed") or transpose(*some))
     monkeypatch.setattr(VirtualBatch, "made", lambda *some: calls.append("made") or made(*some))
     one_by_one = [examples.dot([w])[0] for w in ws]
     each, found = calls[: len(calls) // 5], examples.dot(ws)

@@ -13,8 +13,9 @@ from dotadd.data.batches import DenseRows, SparseRows, Strings
 from dotadd.errors import DataError, FeatureError, ModelError
 from dotadd.features import Linear, Shape, parse
 from dotadd.features.checks import materialize
-from dotadd.features.forms import MISSING, Dense, HashedIds, HashTable, SortedArray, Trie
+from dotadd.features.forms import MISSING, Dense, HashedIds, HashTable, SortedArray
 from dotadd.features.terms import FORMS, Term
+from dotadd.features.trie import Trie
 from dotadd.problem.survey import Survey
 from dotadd.sources.base import Chunk
 from dotadd.sources.memory import MemorySource

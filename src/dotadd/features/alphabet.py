@@ -47,6 +47,15 @@ class Alphabet:
         return NAMED.get(self.name, self.name)
 
     @property
+    def letter_bytes(self) -> np.ndarray:
+        """The byte of each letter's number."""
+        return (
+            np.arange(256, dtype=np.uint8)
+            if self.name == "bytes"
+            else np.frombuffer(self.letters.encode(), np.uint8).copy()
+        )
+
+    @property
     def codes(self) -> np.ndarray:
         """The number of each of the 256 bytes, or FOREIGN."""
         return _codes(self.name)

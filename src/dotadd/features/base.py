@@ -13,23 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from dotadd._util.expression import call_repr, quoted
+from dotadd._util.expression import call_repr
 from dotadd._util.threads import over_rows
 from dotadd.core import block as blocks
 from dotadd.core.block import Block
-from dotadd.data.batches import LARGEST_VALUE, Batch, Images, Strings
+from dotadd.data.batches import Batch, Images, Strings
 from dotadd.errors import FeatureError
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
-from dotadd.features.origins import Origins
 from dotadd.features.transformer import Transformer
 
 if TYPE_CHECKING:
     from dotadd.features.stack import Stack
+
+Arrays = Sequence[np.ndarray]
+Entry = TypeVar("Entry")
 
 
 class Part:
@@ -49,10 +51,10 @@ class Part:
         raise NotImplementedError
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        """out[j] += <w, phi(batch[rows[j]])>."""
-        raise NotImplementedError
+        """out[j] += <w, phi(batch[rows[j]])>. A part brings this one or the next."""
+        self.dots(batch, rows, [w], [out])
 
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
         """`dot` with each of several w. What is done to the examples first, a map may do once for all of them."""
         for w, out in zip(ws, outs, strict=True):
             self.dot(batch, rows, w, out)
@@ -115,6 +117,35 @@ class BadRow:
     row: int
     column: int | None
     message: str
+
+
+class Origins(NamedTuple):
+    """What the non-zeros of a map stand for, so that slots of w can be called by name; in three arrays of one length.
+
+    Counted tables can be inverted. A hash cannot, but `fill` writes the non-zeros of an example in a known order.
+
+    A k-mer that counts wherever it stands has a text and no position, a k-mer at its place has both, a column of a
+    vector has a position only, and a feature that nobody can name has neither.
+    """
+
+    part: np.ndarray
+    """The expression of the map that made it; a stack has several."""
+    position: np.ndarray
+    """Where it begins in the example, or which column it is, counted from 0; -1 where that does not matter."""
+    text: np.ndarray
+    """Its letters as bytes; empty where there are none."""
+
+    @classmethod
+    def unnamed(cls, part: str, count: int) -> Origins:
+        return cls(np.full(count, part, object), np.full(count, -1, np.int64), np.full(count, b"", object))
+
+    def put(self, at: np.ndarray, names: Origins) -> None:
+        """Take over the names of some of the features."""
+        for mine, theirs in zip(self, names, strict=True):
+            mine[at] = theirs
+
+    def take(self, at: np.ndarray) -> Origins:
+        return Origins(*(array[at] for array in self))
 
 
 class FeatureMap(Part, Transformer):
@@ -265,9 +296,9 @@ class FeatureMap(Part, Transformer):
 
     def hashed(self, bits: int) -> FeatureMap:
         """This map folded into 2**bits slots by a hash."""
-        from dotadd.features.terms import Term
+        from dotadd.features.terms import Hashed
 
-        return Term(self, bits=checked_bits(bits))
+        return Hashed(bits, self)
 
     def indexed(self, form: str = "hash_table") -> FeatureMap:
         """This map with a slot of w only for the features that occur in training, found through an index.
@@ -354,31 +385,10 @@ def require_room(phi: FeatureMap) -> None:
         )
 
 
-def sub_state(state: Mapping[str, Any], part: str, mark: str = ".") -> dict[str, Any]:
+def sub_state(state: Mapping[str, Entry], part: str, mark: str = ".") -> dict[str, Entry]:
     """The state of a part of a map: what its names begin with is dropped."""
     begin = f"{part}{mark}"
     return {name.removeprefix(begin): array for name, array in state.items() if name.startswith(begin)}
-
-
-def checked_int(name: str, value: object, low: int, high: int) -> int:
-    """value as an int, if it is a whole number between low and high."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise FeatureError(f"{name} has to be a whole number from {low} to {high}, and not {quoted(value)}")
-    return int(value)
-
-
-def checked_factor(name: str, value: object, largest: float = LARGEST_VALUE) -> float:
-    """value as a float, if it is a number up to `largest`, with which features and their squares stay numbers."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not -largest <= value <= largest:
-        raise FeatureError(
-            f"{name} has to be a number that is finite and at most {largest:.3g}, and not {quoted(value)}"
-        )
-    return float(value)
-
-
-def checked_bits(bits: object) -> int:
-    """The size of a hash table as a power of two."""
-    return checked_int("bits", bits, 1, 32)
 
 
 def require_kind(phi: FeatureMap, batch: Batch) -> None:

@@ -8,43 +8,44 @@ The grammar is Python's, of which this much is understood: calls of known maps w
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dotadd._util.expression import Reader, is_number
-from dotadd.automata.builders import KNOWN as TRANSDUCERS
-from dotadd.automata.builders import Builder
 from dotadd.errors import AutomatonError, FeatureError
+from dotadd.features import MAPS
 from dotadd.features.base import FeatureMap
-from dotadd.features.inexact import GappySpectrum, MismatchSpectrum
-from dotadd.features.lbp import LBP
-from dotadd.features.linear import Linear
-from dotadd.features.polynomial import Polynomial
-from dotadd.features.rational import Rational
-from dotadd.features.spectrum import Spectrum, WeightedSpectrum
-from dotadd.features.terms import Hashed
-from dotadd.features.text import BagOfWords, NGrams, WordNGrams
-from dotadd.features.weighted_degree import WeightedDegree, WeightedDegreeShift
 
-KNOWN: dict[str, Callable[..., FeatureMap]] = {
-    known.__name__: known
-    for known in (
-        Linear,
-        Hashed,
-        Polynomial,
-        Spectrum,
-        WeightedSpectrum,
-        GappySpectrum,
-        MismatchSpectrum,
-        WeightedDegree,
-        WeightedDegreeShift,
-        NGrams,
-        BagOfWords,
-        WordNGrams,
-        LBP,
-        Rational,
-    )
-}
+if TYPE_CHECKING:
+    from dotadd.automata.builders import Builder
+
+T = TypeVar("T")
+
+
+class Known(Mapping[str, Callable[..., T]]):
+    """What names stand for. Where it is the name of a module, that one is imported when the name is used."""
+
+    def __init__(self, homes: Mapping[str, str | Callable[..., T]]) -> None:
+        self._homes = homes
+
+    def __getitem__(self, name: str) -> Callable[..., T]:
+        home = self._homes[name]
+        found: Callable[..., T] = getattr(import_module(home), name) if isinstance(home, str) else home
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+    def __or__(self, more: Mapping[str, Callable[..., T]]) -> Known[T]:
+        return Known({**self._homes, **more})
+
+
+KNOWN: Known[FeatureMap] = Known({name: f"dotadd.features{home}" for home, names in MAPS.items() for name in names})
+TRANSDUCERS: Known[Builder] = Known(dict.fromkeys(("ngram", "gappy_ngram", "mismatch"), "dotadd.automata.builders"))
 METHODS = ("hashed", "indexed", "normalized")
 METHODS_TEXT = ".hashed(bits), .indexed(form) and .normalized()"
 
@@ -62,19 +63,18 @@ class FeatureReader(Reader):
     operators = (ast.Add, ast.Mult)
     methods, methods_text = METHODS, METHODS_TEXT
     error_class = FeatureError
-    transducers: ClassVar[Mapping[str, Callable[..., Builder]]] = TRANSDUCERS
 
     def value(self, node: ast.AST) -> Any:
         match node:
-            case ast.Call(func=ast.Name(id=name)) if name in self.transducers:
-                return self.called(node, name, self.transducers[name])
+            case ast.Call(func=ast.Name(id=name)) if name in TRANSDUCERS:
+                return self.called(node, name, TRANSDUCERS[name])
         return super().value(node)
 
     def combined(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
         maps = [isinstance(side, FeatureMap) for side in (left, right)]
-        if any(isinstance(side, Builder) for side in (left, right)):
-            maps = [isinstance(side, Builder) for side in (left, right)]
         numbers = [is_number(side) for side in (left, right)]
+        if not any(maps):  # transducers, if anything that can be added
+            maps = [hasattr(side, "transducer") for side in (left, right)]
         try:
             if isinstance(operator, ast.Add) and all(maps):
                 return left + right

@@ -1,31 +1,44 @@
 """LBP: which local binary pattern each pixel of an image has, on a pyramid of images of half the size each.
 
 <phi(z), phi(z')> = number of pixels, in all levels, at which z and z' have the same pattern
+
+The pattern of a pixel is a byte with a bit for each of its eight neighbours, set where the neighbour is at least as
+bright. The bits go clockwise: 1 is the neighbour above on the left, 2 above, 4 above on the right, 8 on the right, 16
+below on the right, 32 below, 64 below on the left, 128 on the left. Only pixels with all eight neighbours have one.
+
+An image is taken as one long row, so that the neighbours of pixel q are those at fixed distances from it and one loop
+over the whole level is vectorised, some 30 pixels at a time for bytes; that it runs on through the pixels at the
+edges, whose patterns mean nothing and are left out afterwards, costs less than stopping at the end of each row. Bits
+are gathered in integers as wide as the gray values, since changing the width inside of the loop costs more than the
+comparisons.
+
+For DOT and ADD, patterns of some hundred images are written down, a byte each, and the loop over pixels is the outer
+one: the tables of eight pixels stay in the L1 cache while all images look theirs up. The patterns of these pixels are
+one word, and the words of all images lie side by side. Eight at once also because many images have the same pattern at
+a pixel, and an ADD has to wait for the one before to the same slot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dotadd._jit import plain
-from dotadd._util.expression import call_repr
+from dotadd._jit import inner, kernel, plain
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Images
 from dotadd.errors import FeatureError
-from dotadd.features import binary_patterns
-from dotadd.features.base import BadRow, FeatureMap, Part, Shape, checked_dim, checked_int
-from dotadd.features.binary_patterns import PATTERNS, TOGETHER
-from dotadd.features.origins import Origins
+from dotadd.features.base import Arrays, BadRow, Origins, Shape, checked_dim
+from dotadd.features.leaves import TiledLeaf, checked_int
 
+PATTERNS = 256
+TOGETHER = 8  # pixels whose patterns are a word
 Size = tuple[int, int]
 STRIP_BYTES = 3 << 19  # of patterns that are written down at a time
 LEAST = 3  # rows and columns of an image in which a pixel has neighbours on all sides
 
 
-class LBP(FeatureMap):
+class LBP(TiledLeaf):
     """Local binary patterns on a pyramid: the eight neighbours of each pixel that has them all, compared with it.
 
     A pattern is a byte with a bit for each neighbour that is at least as bright as the pixel, clockwise from the
@@ -46,6 +59,7 @@ class LBP(FeatureMap):
     keeps = False
     distinct = True
     bulk = True
+    place_slots = PATTERNS
 
     def __init__(self, *, levels: int | None = None, window: Size | None = None, size: Size | None = None) -> None:
         self.levels = None if levels is None else checked_int("levels", levels, 1, 64)
@@ -56,15 +70,6 @@ class LBP(FeatureMap):
             raise FeatureError(f"images of {_text(self.size)} pixels have no patterns: {LEAST} x {LEAST} is the least")
         if self.window is not None and (self.size[0] < self.window[0] or self.size[1] < self.window[1]):
             raise FeatureError(f"images of {_text(self.size)} pixels are smaller than window={self.window}")
-
-    def __repr__(self) -> str:
-        options = {"levels": self.levels, "window": self.window, "size": self.size}
-        return call_repr("LBP", **{name: value for name, value in options.items() if value is not None})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LBP) and repr(self) == repr(other)
-
-    __hash__ = FeatureMap.__hash__
 
     @cached_property
     def sizes(self) -> list[Size]:
@@ -117,32 +122,28 @@ class LBP(FeatureMap):
         height, width = self.sizes[0]
         corner = (down - height) // 2 * across + (across - width) // 2
         starts = rows.astype(np.int64) * (down * across) + corner
-        types = _types(batch.values.dtype, len(self.sizes))
-        values, pixels = plain(batch.values.reshape(-1)), min(self.pixels - first, len(words) * TOGETHER)
-        binary_patterns.patterns(values, starts, across, height, width, len(self.sizes), *types, first, pixels, words)
+        pixels = min(self.pixels - first, len(words) * TOGETHER)
+        where = np.array([across, height, width, len(self.sizes), first, pixels])
+        _patterns(plain(batch.values.reshape(-1)), starts, where, *_types(batch.values.dtype, len(self.sizes)), words)
         return words
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         words = self.patterns(batch, rows, 0, _words(self.pixels, len(rows)))
-        out = block.end[: len(rows)], block.indices, block.values
-        binary_patterns.write(words, self.pixels, block.base, block.scale, *out)
+        _write(words, self.pixels, block.base, block.scale, block.end[: len(rows)], block.indices, block.values)
 
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        self.dots(batch, rows, [w], [out])
-
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
-        _Pixels(self, 0, self.dim).dots(batch, rows, ws, outs)
-
-    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        _Pixels(self, 0, self.dim).add(batch, rows, coefficients, w)
+    def touch(self, batch: Batch, rows: np.ndarray, first: int, ws: Arrays, numbers: Arrays, *, adding: bool) -> None:
+        """Some rows after the other, the patterns of their pixels in the same memory each time."""
+        pixels = len(ws[0]) // PATTERNS if len(ws) else 0
+        step = min(max(TOGETHER, STRIP_BYTES // max(pixels, TOGETHER)), len(rows))
+        words = _words(pixels, step)
+        for at in range(0, len(rows), max(step, 1)):
+            some = slice(at, at + step)
+            self.patterns(batch, rows[some], first, words)
+            for w, sums in zip(ws, numbers, strict=True):
+                (_add if adding else _dot)(words, w, sums[some])
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         return np.full(len(rows), float(self.pixels))
-
-    def tiles(self, slots: int) -> list[tuple[int, Part]]:
-        step = max(1, slots // PATTERNS)
-        cuts = [(first, min(first + step, self.pixels)) for first in range(0, self.pixels, step)]
-        return [(first * PATTERNS, _Pixels(self, first, (stop - first) * PATTERNS)) for first, stop in cuts]
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         names, inside = Origins.unnamed(repr(self), len(rows)), np.flatnonzero(nth < self.pixels)
@@ -164,40 +165,6 @@ class LBP(FeatureMap):
                 names.text[k] = f"level {level}, row {row}, column {column}, pattern {pattern:#010b}".encode()
             begin = end
         return names
-
-
-class _Pixels(Part):
-    """The patterns of some neighbouring pixels of a map."""
-
-    bulk = True
-
-    def __init__(self, phi: LBP, first: int, dim: int) -> None:
-        self.phi, self.first, self._dim = phi, first, dim
-
-    @property
-    def dim(self) -> int:
-        return self._dim
-
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        self.dots(batch, rows, [w], [out])
-
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
-        for some, words in self._strips(batch, rows):
-            for w, out in zip(ws, outs, strict=True):
-                binary_patterns.dot(words, w, out[some])
-
-    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        for some, words in self._strips(batch, rows):
-            binary_patterns.add(words, coefficients[some], w)
-
-    def _strips(self, batch: Batch, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Some rows after the other, and the patterns of their pixels, in the same memory each time."""
-        pixels = self.dim // PATTERNS
-        step = min(max(TOGETHER, STRIP_BYTES // max(pixels, TOGETHER)), len(rows))
-        words = _words(pixels, step)
-        for at in range(0, len(rows), max(step, 1)):
-            some = slice(at, at + step)
-            yield some, self.phi.patterns(batch, rows[some], self.first, words)
 
 
 def _words(pixels: int, images: int) -> np.ndarray:
@@ -229,3 +196,174 @@ def _checked_size(name: str, size: object, least: int) -> Size | None:
 
 def _text(size: Size) -> str:
     return f"{size[0]} x {size[1]}"
+
+
+@kernel
+def _patterns(values, starts, where, sum_like, bits_like, sum_bits_like, words):
+    """The patterns of pyramids: byte k of words[g, j] is that of pixel first + 8 g + k of image j, for so many pixels.
+
+    Pixels are counted through all levels. Images have `height` rows of `width` pixels from starts[j] on, `across` apart
+    from row to row. Three arrays are empty and tell types: of sums, of bits beside gray values and sums.
+    """
+    across, height, width, levels, first, pixels = where[0], where[1], where[2], where[3], where[4], where[5]
+    room = np.empty(height * width, values.dtype)
+    sums = np.empty(height * width // 3, sum_like.dtype)
+    bits = np.empty(height * width + TOGETHER, bits_like.dtype)
+    sum_bits = np.empty(height * width // 4 + TOGETHER, sum_bits_like.dtype)
+    line = np.empty(len(words) + 1, np.uint64)
+    found = line.view(np.uint8)
+    last = first + pixels
+    for j in range(len(starts)):
+        image = values[starts[j] : starts[j] + height * width]
+        if across != width:
+            _cut_out(values, starts[j], across, height, width, room)
+            image = room
+        end = _level(image, height, width, first, last, 0, bits, found)
+        h, w, smaller = height // 2, width // 2, sums
+        for level in range(1, levels):
+            if end >= last:
+                break
+            if level == 1:
+                _add_pairs(image, width, h, w, smaller)
+            else:
+                larger, smaller = smaller, smaller[h * w :]
+                _add_pairs(larger, w, h // 2, w // 2, smaller)
+                h, w = h // 2, w // 2
+            end = _level(smaller, h, w, first, last, end, sum_bits, found)
+        for g in range(np.uint64(len(words))):
+            words[g, j] = line[g]
+
+
+@kernel
+def _write(words, pixels, base, scale, cursor, out_indices, out_values):
+    """Append the patterns of image j to row j."""
+    wide, value = out_indices.dtype.type, out_values.dtype.type(scale)
+    line = np.empty(len(words), np.uint64)
+    found = line.view(np.uint8)
+    for j in range(np.uint64(len(cursor))):
+        for g in range(np.uint64(len(words))):
+            line[g] = words[g, j]
+        p = np.uint64(cursor[j])
+        for k in range(np.uint64(pixels)):
+            out_indices[p + k] = wide(base) + wide(k * np.uint64(PATTERNS)) + wide(found[k])
+        for k in range(p, p + np.uint64(pixels)):
+            out_values[k] = value
+        cursor[j] += pixels
+
+
+@kernel
+def _dot(words, w, numbers):
+    """DOT of image j with the tables of the pixels in w, added to numbers[j]."""
+    for g in range(len(words)):
+        tables, mine = w[g * TOGETHER * PATTERNS :], words[g]
+        if len(tables) >= TOGETHER * PATTERNS:
+            for j in range(np.uint64(len(numbers))):
+                total = 0.0
+                for k in range(np.uint64(TOGETHER)):
+                    total += np.float64(tables[_slot(mine[j], k)])
+                numbers[j] += total
+        else:
+            for j in range(np.uint64(len(numbers))):
+                for k in range(np.uint64(len(tables) // PATTERNS)):
+                    numbers[j] += np.float64(tables[_slot(mine[j], k)])
+
+
+@kernel
+def _add(words, w, numbers):
+    """ADD of image j, times numbers[j], to the tables of the pixels in w."""
+    for g in range(len(words)):
+        tables, mine = w[g * TOGETHER * PATTERNS :], words[g]
+        if len(tables) >= TOGETHER * PATTERNS:
+            for j in range(np.uint64(len(numbers))):
+                word = mine[j]
+                for k in range(np.uint64(TOGETHER)):
+                    tables[_slot(word, k)] += numbers[j]
+        else:
+            for j in range(np.uint64(len(numbers))):
+                for k in range(np.uint64(len(tables) // PATTERNS)):
+                    tables[_slot(mine[j], k)] += numbers[j]
+
+
+@inner
+def _slot(word, k):
+    """The slot of the pattern of pixel k of a word, in the tables of its pixels; the lowest byte comes first."""
+    return k * np.uint64(PATTERNS) + (word >> (np.uint64(8) * k) & np.uint64(PATTERNS - 1))
+
+
+@inner
+def _cut_out(values, start, across, height, width, image):
+    for r in range(height):
+        source, target = np.uint64(start + r * across), np.uint64(r * width)
+        for c in range(np.uint64(width)):
+            image[target + c] = values[source + c]
+
+
+@inner
+def _add_pairs(image, width, half_height, half_width, sums):
+    """The image of half the size, in which each pixel is the sum of two by two."""
+    number = sums.dtype.type
+    for r in range(half_height):
+        upper, lower = np.uint64(2 * r * width), np.uint64((2 * r + 1) * width)
+        out = np.uint64(r * half_width)
+        for c in range(np.uint64(half_width)):
+            a = number(image[upper + c + c]) + number(image[upper + c + c + np.uint64(1)])
+            b = number(image[lower + c + c]) + number(image[lower + c + c + np.uint64(1)])
+            sums[out + c] = number(a + b)
+
+
+@inner
+def _level(image, height, width, first, last, begin, bits, out):
+    """The patterns of one level, whose pixels have the numbers from `begin` on. Returns the number after its last."""
+    inside = width - 2
+    end = begin + (height - 2) * inside
+    low, high = max(first, begin) - begin, min(last, end) - begin
+    if low >= high:
+        return end
+    top, bottom = low // inside, (high - 1) // inside + 1  # rows of centres, counted from the image's second row
+    _compare(image, np.uint64(width), np.uint64(top * width), np.uint64(bottom * width - 2), bits)
+    for r in range(top, bottom):
+        left, right = max(low - r * inside, 0), min(high - r * inside, inside)
+        source, target = np.uint64(r * width + left), np.uint64(begin + r * inside + left - first)
+        if bits.itemsize == 1:
+            for c in range(np.uint64(0), np.uint64(right - left), np.uint64(TOGETHER)):
+                _copy(bits, source + c, out, target + c)
+        else:
+            for c in range(np.uint64(right - left)):
+                out[target + c] = np.uint8(bits[source + c])
+    return end
+
+
+@inner
+def _copy(bits, i, out, o):
+    """Eight bytes, of which the next row writes over those that are too many.
+
+    All are loaded before the first is stored, which is one load and one store; a loop would have to be ready for arrays
+    that overlap.
+    """
+    i, o = np.uint64(i), np.uint64(o)
+    i4, o4 = i + np.uint64(4), o + np.uint64(4)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    a, b, c, d = bits[i], bits[i + one], bits[i + two], bits[i + three]
+    e, f, g, h = bits[i4], bits[i4 + one], bits[i4 + two], bits[i4 + three]
+    out[o], out[o + one], out[o + two], out[o + three] = a, b, c, d
+    out[o4], out[o4 + one], out[o4 + two], out[o4 + three] = e, f, g, h
+
+
+@inner
+def _compare(image, width, first, stop, bits):
+    """bits[q] = the pattern around pixel q + width + 1, whose upper left neighbour q is."""
+    number = bits.dtype.type
+    none, right = number(0), np.uint64(2)
+    above, middle, below = np.uint64(1), width + np.uint64(1), width + width + np.uint64(1)
+    for q in range(first, stop):
+        centre = image[q + middle]
+        bits[q] = (
+            (number(1) if image[q] >= centre else none)
+            | (number(2) if image[q + above] >= centre else none)
+            | (number(4) if image[q + right] >= centre else none)
+            | (number(8) if image[q + width + right] >= centre else none)
+            | (number(16) if image[q + width + width + right] >= centre else none)
+            | (number(32) if image[q + below] >= centre else none)
+            | (number(64) if image[q + width + width] >= centre else none)
+            | (number(128) if image[q + width] >= centre else none)
+        )

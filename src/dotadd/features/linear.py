@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd._util.expression import call_repr
 from dotadd.core import block as blocks
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_int
-from dotadd.features.origins import Origins
+from dotadd.features.base import BadRow, Origins, Shape
+from dotadd.features.leaves import Leaf, checked_int
 
 if TYPE_CHECKING:
     from dotadd.features.polynomial import Polynomial
 
 
-class Linear(FeatureMap):
+class Linear(Leaf):
     """The vector itself. Rows that lie in memory are handed out as they are, without a copy.
 
     n_features: the number of columns; by default that of the training data. Narrower rows are welcome, wider refused.
@@ -32,9 +31,6 @@ class Linear(FeatureMap):
 
     def __init__(self, *, n_features: int | None = None) -> None:
         self.n_features = None if n_features is None else checked_int("n_features", n_features, 0, 2**62)
-
-    def __repr__(self) -> str:
-        return call_repr("Linear", **({} if self.n_features is None else {"n_features": self.n_features}))
 
     @property
     def dim(self) -> int:

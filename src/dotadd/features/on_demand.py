@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
 from dotadd.data.virtual import Originals, VirtualBatch
-from dotadd.features.base import BadRow, FeatureMap, Part
+from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part
 from dotadd.features.learning import Learner, PartsLearner
 from dotadd.features.linear import Linear
-from dotadd.features.origins import Origins
 from dotadd.features.terms import Term
 
 
@@ -91,19 +90,15 @@ class OnDemand(Term):
         return block
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        if isinstance(batch, VirtualBatch):
-            batch, rows = batch.made(rows), np.arange(len(rows))
-        self.phi.fill(batch, rows, block)
+        self.phi.fill(*_own(batch, rows), block)
 
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        self.dots(batch, rows, [w], [out])
-
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
         _Made(self.phi).dots(batch, rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         _Made(self.phi).add(batch, rows, coefficients, w)
 
+    dot = Part.dot
     squared_norms = FeatureMap.squared_norms
 
     def tiles(self, slots: int) -> list[tuple[int, Part]]:
@@ -120,9 +115,7 @@ class OnDemand(Term):
         return twin
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        if isinstance(batch, VirtualBatch):
-            batch, rows = batch.made(rows), np.arange(len(rows))
-        return self.phi.origins(batch, rows, nth)
+        return self.phi.origins(*_own(batch, rows), nth)
 
 
 class _MadeLearner(PartsLearner):
@@ -152,20 +145,24 @@ class _Made(Part):
     def dim(self) -> int:
         return self.part.dim
 
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        self.dots(batch, rows, [w], [out])
-
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
-        if not isinstance(batch, VirtualBatch):
-            self.part.dots(batch, rows, ws, outs)
-            return
-        for first, made in batch.pieces(rows):
-            mine = slice(first, first + len(made))
-            self.part.dots(made, np.arange(len(made)), ws, [out[mine] for out in outs])
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
+        for some, made, these in _pieces(batch, rows):
+            self.part.dots(made, these, ws, [out[some] for out in outs])
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        if not isinstance(batch, VirtualBatch):
-            self.part.add(batch, rows, coefficients, w)
-            return
-        for first, made in batch.pieces(rows):
-            self.part.add(made, np.arange(len(made)), coefficients[first : first + len(made)], w)
+        for some, made, these in _pieces(batch, rows):
+            self.part.add(made, these, coefficients[some], w)
+
+
+def _pieces(batch: Batch, rows: np.ndarray) -> Iterator[tuple[slice, Batch, np.ndarray]]:
+    """Some of the rows after the other, virtual ones made: which they are, and where they lie in another batch."""
+    if not isinstance(batch, VirtualBatch):
+        yield slice(0, len(rows)), batch, rows
+        return
+    for first, made in batch.pieces(rows):
+        yield slice(first, first + len(made)), made, np.arange(len(made))
+
+
+def _own(batch: Batch, rows: np.ndarray) -> tuple[Batch, np.ndarray]:
+    """A batch that holds these rows itself, and where: virtual ones are made."""
+    return (batch.made(rows), np.arange(len(rows))) if isinstance(batch, VirtualBatch) else (batch, rows)

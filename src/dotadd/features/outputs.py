@@ -16,7 +16,6 @@ import numpy as np
 from dotadd._jit import inner, kernel, plain
 from dotadd.automata.automaton import Automaton
 from dotadd.automata.paths import connect, topological_order
-from dotadd.automata.scratch import longer
 from dotadd.data.batches import Strings
 from dotadd.data.lattices import Lattices
 from dotadd.data.ragged import item_places
@@ -25,35 +24,42 @@ from dotadd.features.string_counts import EMPTY, LEAST, Outputs, extended
 OUT_OF_ENTRIES, OUT_OF_ROOM = -1, -2
 
 
-_Scratch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
 class _Room:
-    """Scratch for kernels, which return when something is too small: prefixes under way, outputs, tables of both."""
+    """Scratch for kernels, which return when something is too small: prefixes under way and outputs, each with a hash
+    table. Kernels look at the rows of `entries` and `found` through views of their types, see `_views`."""
 
     def __init__(self, entries: int, outputs: int) -> None:
-        self.ids, self.values = np.empty(outputs, np.uint64), np.empty(outputs)
-        self._entries(entries)
-        self._table(outputs)
+        self._make_entries(entries)
+        self._make_outputs(outputs)
 
-    def _entries(self, count: int) -> None:
-        self.prefixes, self.weights = np.empty(count, np.uint64), np.empty(count)
-        self.links = np.empty(count, np.int64)
-        self.meeting = np.empty(_table_size(count), np.int64)
+    def _make_entries(self, count: int) -> None:
+        self.entries, self.meeting = np.empty((3, count), np.int64), np.empty(_table_size(count), np.int64)
 
-    def _table(self, count: int) -> None:
-        self.table = np.empty(_table_size(count), np.int64)
+    def _make_outputs(self, count: int) -> None:
+        self.found, self.table = np.empty((2, count), np.int64), np.empty(_table_size(count), np.int64)
 
     def grow(self, missing: int) -> None:
         if missing == OUT_OF_ENTRIES:
-            self._entries(4 * len(self.prefixes))
+            self._make_entries(4 * self.entries.shape[1])
         else:
-            self.ids, self.values = longer(self.ids, 2 * len(self.ids)), longer(self.values, 2 * len(self.ids))
-            self._table(len(self.ids))
+            before = self.found
+            self._make_outputs(2 * before.shape[1])
+            self.found[:, : before.shape[1]] = before
 
     @property
-    def arrays(self) -> _Scratch:
-        return self.prefixes, self.weights, self.links, self.meeting, self.table, self.ids, self.values
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.entries, self.meeting, self.found, self.table
+
+    def outputs(self, offsets: np.ndarray) -> Outputs:
+        ids, values = self.found[:, : offsets[-1]]
+        return Outputs(offsets, ids.view(np.uint64).copy(), values.view(np.float64).copy())
+
+
+@inner
+def _views(entries, found):
+    """Prefixes under way, the weight of each and the next of its list; and ids and values of outputs."""
+    prefixes, weights, links = entries[0].view(np.uint64), entries[1].view(np.float64), entries[2]
+    return prefixes, weights, links, found[0].view(np.uint64), found[1].view(np.float64)
 
 
 def _table_size(count: int) -> int:
@@ -87,7 +93,7 @@ def counted(lattices: Lattices, counters: np.ndarray, *, posteriors: bool) -> Ou
         )
         if done < len(lattices):
             room.grow(missing)
-    return Outputs(offsets, room.ids[: offsets[-1]].copy(), room.values[: offsets[-1]].copy())
+    return room.outputs(offsets)
 
 
 def chains(strings: Strings) -> Lattices:
@@ -119,7 +125,7 @@ def written(automaton: Automaton, factor: float = 1.0) -> Outputs:
             *room.arrays,
         )  # fmt: skip
         if count >= 0:
-            return Outputs(np.array([0, count]), room.ids[:count].copy(), room.values[:count].copy())
+            return room.outputs(np.array([0, count]))
         room.grow(count)
 
 
@@ -251,10 +257,8 @@ def _outputs(
 
 
 @kernel
-def _write(
-    offsets, olabels, targets, arc_weights, finals, factor,
-    prefixes, weights, links, meeting, table, ids, values,
-):  # fmt: skip
+def _write(offsets, olabels, targets, arc_weights, finals, factor, entries, meeting, found, table):
+    prefixes, weights, links, ids, values = _views(entries, found)
     n = len(finals)
     heads, after, most, silent = np.empty(n, np.int64), np.empty(n), np.empty(n), np.empty(n, np.bool_)
     count, _ = _outputs(
@@ -312,9 +316,10 @@ def _copies(n, decay, gaps, q_first, q_stop, arc_offsets, labels, targets, weigh
 @kernel
 def _count(
     done, state_offsets, arc_offsets, labels, targets, weights, finals, counters, posteriors,
-    prefixes, entry_weights, links, meeting, table, ids, values, out_offsets,
+    entries, meeting, found, table, out_offsets,
 ):  # fmt: skip
     """Go on with row `done` until all are done or there is no room; says what is missing."""
+    prefixes, entry_weights, links, ids, values = _views(entries, found)
     levels, states, arcs = np.int64(0), np.int64(0), np.int64(0)
     for t in range(len(counters)):
         levels = max(levels, _levels(np.int64(counters[t, 0]), np.int64(counters[t, 3])))

@@ -1,4 +1,5 @@
-"""k-mers read through patterns: which letters, counted from the first, an occurrence takes from the string.
+"""k-mers read through patterns: which letters, counted from the first, an occurrence takes from the string; and k-mers
+with some letters changed.
 
 The k-mers of the spectrum stand at offsets 0, 1, .. k-1; with gaps, some letters between are skipped. All patterns of a
 map form a tree in which a child takes one letter more than its parent. The kernel walks over this tree and in each node
@@ -8,28 +9,31 @@ The number of a k-mer is what its letters write in base |A|. Where 63 bits are t
 hashed: they are written in base RADIX modulo 2**64, and the number is already a hash of the k-mer.
 
 With both strands of DNA, the number of the reverse complement is kept beside it, and the smaller one counts.
+
+For mismatches, all positions of a run of letters are taken at once. To turn letter c of a k-mer into (c + t) mod |A|
+adds one of two constants to the k-mer's number. Its neighbourhood is a tree of such turns, with places rising from
+parent to child.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from dotadd._jit import inner, kernel, plain
-from dotadd.core.block import Block
-from dotadd.data.batches import Batch, Strings
+from dotadd._jit import inner, kernel
 from dotadd.features.alphabet import FOREIGN
-from dotadd.features.base import checked_dim
-from dotadd.features.forms.base import slot_of
-from dotadd.features.kmers import KmerMap
+from dotadd.features.forms import slot_of
+from dotadd.features.kmer_layout import packed
 
 RADIX = 0x9E3779B97F4A7C15
 CHUNK = 512  # positions at a time, so that the numbers of a path through the tree stay in the L1 cache
 
 
-class Patterns(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Patterns:
     """The nodes of the tree, parents before children and each subtree in one piece. The first takes neighbours."""
 
     depth: np.ndarray
@@ -40,6 +44,8 @@ class Patterns(NamedTuple):
     """Value of the k-mers read by this pattern; those of value 0 are not written."""
     table: np.ndarray
     """Where their table begins."""
+    size: int
+    """Letters of the alphabet."""
     radix: int
     """Base in which k-mers are written as numbers."""
 
@@ -56,7 +62,12 @@ class Patterns(NamedTuple):
         else:  # only ever hashed: it is enough that the orders differ
             starts = [k * RADIX % 2**64 for k in orders]
         table = np.array(starts, np.uint64)[depth]
-        return cls(depth.astype(np.uint64), offset.astype(np.uint64), value.astype(np.float64), table, radix)
+        return cls(depth.astype(np.uint64), offset.astype(np.uint64), value.astype(np.float64), table, size, radix)
+
+    def plan(self, bits: int | None, folded: bool) -> np.ndarray:
+        """What `write_patterns` is told. Hashed if there are bits; folded with the reverse complement."""
+        numbers = (self.size, signed(self.radix), bits or 0, folded, int(self.depth.max()), int(self.offset.max()))
+        return packed(numbers, self.depth, self.offset, self.table, self.value)
 
 
 def radix_of(size: int, order: int) -> int:
@@ -64,40 +75,45 @@ def radix_of(size: int, order: int) -> int:
     return size if size**order <= 2**63 else RADIX
 
 
-def bound_of(phi: KmerMap, batch: Strings, counts: dict[int, int]) -> int | np.ndarray:
-    """Non-zeros of each row if counts[n] of them begin wherever n letters more follow."""
-    checked_dim(phi, phi.dim)
-    fixed = batch.width is not None
-    starts, ends = phi.places(batch, np.arange(min(len(batch), 1) if fixed else len(batch), dtype=np.int64))
-    total = np.zeros(len(starts), np.int64)
-    for offset, count in counts.items():
-        total += count * np.maximum(ends - starts - offset, 0)
-    return int(total.max(initial=0)) if fixed else total
+def signed(number: int) -> int:
+    """The number below 2**63 with the same 64 bits."""
+    return number - 2**64 if number >= 2**63 else number
 
 
-def pattern_bound(phi: KmerMap, batch: Batch, patterns: Patterns) -> int | np.ndarray:
-    assert isinstance(batch, Strings)
-    offsets, counts = np.unique(patterns.offset[patterns.value != 0], return_counts=True)
-    return bound_of(phi, batch, dict(zip(offsets.tolist(), counts.tolist(), strict=True)))
+@lru_cache
+def mismatch_plan(order: int, mismatches: int, size: int, bits: int | None, folded: bool) -> np.ndarray:
+    """What `write_mismatches` is told: the nodes of the tree of turns, parents before children and each subtree in one
+    piece. Of each, how many letters are turned and which one was turned last; the limit below which letters rise, while
+    others fall; and what the number gains where the letter rises, where it falls, and the same for the reverse
+    complement's."""
+    radix = radix_of(size, order)
 
+    def below(depth: int, first: int) -> Iterator[tuple[int, int, int]]:
+        if depth > mismatches:
+            return
+        for place in range(first, order):
+            for step in range(1, size):
+                yield depth, place, step
+                yield from below(depth + 1, place + 1)
 
-def pattern_fill(
-    phi: KmerMap, batch: Batch, rows: np.ndarray, block: Block, patterns: Patterns, bits: int | None, folded: bool
-) -> None:
-    """Append what the patterns read; a run of letters ends at a foreign one."""
-    assert isinstance(batch, Strings)
-    _fill(
-        plain(batch.letters), *phi.places(batch, rows), phi.codes(), phi.alphabet.size, patterns.depth, patterns.offset,
-        patterns.value, patterns.table, patterns.depth.max(), patterns.offset.max(), np.uint64(patterns.radix),
-        bits or 0, folded, block.base, block.scale, block.end, block.indices, block.values,
-    )  # fmt: skip
+    nodes = list(below(1, 0))
+    change = np.empty((len(nodes), 4), np.uint64)
+    for t, (_, place, step) in enumerate(nodes):
+        high, low = pow(radix, order - 1 - place, 2**64), pow(radix, place, 2**64)
+        gains = (step * high, (step - size) * high, -step * low, (size - step) * low)
+        change[t] = [gain % 2**64 for gain in gains]
+    depths, places, steps = np.array(nodes, np.uint64).reshape(-1, 3).T.copy()
+    numbers = (size, signed(radix), bits or 0, folded, order, mismatches)
+    return packed(numbers, depths, places, np.uint64(size) - steps, change)
 
 
 @kernel
-def _fill(
-    letters, starts, ends, codes, size, depth, offset, value, table, deepest, reach, radix, bits, folded,
-    base, scale, cursor, out_indices, out_values,
-):  # fmt: skip
+def write_patterns(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
+    """Append what the patterns read; a run of letters ends at a foreign one."""
+    size, radix, bits, folded = plan[0], np.uint64(plan[1]), plan[2], plan[3] != 0
+    deepest, reach, nodes = np.uint64(plan[4]), np.uint64(plan[5]), (len(plan) - 6) // 4
+    depth, offset = plan[6 : 6 + nodes].view(np.uint64), plan[6 + nodes : 6 + 2 * nodes].view(np.uint64)
+    table, value = plan[6 + 2 * nodes : 6 + 3 * nodes].view(np.uint64), plan[6 + 3 * nodes :].view(np.float64)
     one = np.uint64(1)
     number = np.empty((deepest - depth[0] + one, CHUNK), np.uint64)  # a row for each depth
     reverse = np.empty((len(number) if folded else 1, CHUNK), np.uint64)
@@ -133,6 +149,50 @@ def _fill(
                     worth = value[t] * scale
                     write(number, reverse, row, m, folded, table[t], worth, bits, base, p, out_indices, out_values)
                     p += m
+            at += min(n, np.uint64(CHUNK))
+        cursor[j] = p
+
+
+@kernel
+def write_mismatches(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
+    """Append each k-mer and its neighbours."""
+    size, radix, bits, folded = plan[0], np.uint64(plan[1]), plan[2], plan[3] != 0
+    order, mismatches, nodes = plan[4], plan[5], (len(plan) - 6) // 7
+    trees = plan[6:].view(np.uint64)
+    depth, place, limit = trees[:nodes], trees[nodes : 2 * nodes], trees[2 * nodes : 3 * nodes]
+    change = trees[3 * nodes :].reshape((nodes, 4))
+    one, none = np.uint64(1), np.uint64(0)
+    number = np.empty((mismatches + 1, CHUNK), np.uint64)  # a row for each depth
+    reverse = np.empty((len(number) if folded else 1, CHUNK), np.uint64)
+    last = np.uint64(order) - one
+    text = np.empty(np.uint64(CHUNK) + last, np.uint64)
+    power = powers(radix, np.uint64(order))
+    for j in range(len(starts)):
+        p = np.uint64(cursor[j])
+        at, end = np.uint64(starts[j]), np.uint64(ends[j])
+        while at < end:
+            n = read_run(letters, at, end, codes, text)
+            if n <= last:
+                at += max(n, one)
+                continue
+            m = min(np.uint64(CHUNK), n - last)
+            roll(text, last + one, m, power, number)
+            if folded:
+                roll_back(text, last + one, m, power, np.uint64(size - 1), reverse)
+            write(number, reverse, none, m, folded, none, scale, bits, base, p, out_indices, out_values)
+            p += m
+            for t in range(np.uint64(len(depth))):
+                d, k = depth[t], place[t]
+                rise, fall, rise_back, fall_back = change[t, 0], change[t, 1], change[t, 2], change[t, 3]
+                for i in range(m):
+                    gain = rise if text[i + k] < limit[t] else fall
+                    number[d, i] = number[d - one, i] + gain
+                if folded:
+                    for i in range(m):
+                        gain = rise_back if text[i + k] < limit[t] else fall_back
+                        reverse[d, i] = reverse[d - one, i] + gain
+                write(number, reverse, d, m, folded, none, scale, bits, base, p, out_indices, out_values)
+                p += m
             at += min(n, np.uint64(CHUNK))
         cursor[j] = p
 

@@ -15,24 +15,24 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from dotadd._jit import inner, kernel, plain
-from dotadd._util.expression import call_repr
 from dotadd.core.block import Block
 from dotadd.data.batches import LARGEST_VALUE, Batch, DenseRows, SparseRows
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_bits, checked_dim, checked_factor, checked_int
-from dotadd.features.forms.base import slot_of
+from dotadd.features.base import BadRow, Origins, Shape, checked_dim
+from dotadd.features.forms import slot_of
+from dotadd.features.leaves import HashingLeaf, checked_factor, checked_int
 from dotadd.features.linear import checked_columns, row_lengths, too_large, too_wide, vectors
-from dotadd.features.origins import Origins
-from dotadd.features.transformer import with_bits
+
+Count = TypeVar("Count", int, np.ndarray)
 
 
-class Polynomial(FeatureMap):
+class Polynomial(HashingLeaf):
     """The polynomial kernel (<z, z'> + coef0)**degree of degree 2 or 3; homogeneous if coef0 is 0.
 
     n_features: the number of columns; by default that of the training data. `.hashed(bits)` needs none.
@@ -48,14 +48,6 @@ class Polynomial(FeatureMap):
         if self.coef0 < 0:
             raise FeatureError(f"coef0 has to be a number that is not negative, and not {coef0!r}")
         self.n_features = None if n_features is None else checked_int("n_features", n_features, 0, 2**62)
-        self.bits: int | None = None
-
-    def __repr__(self) -> str:
-        options: dict[str, object] = {} if self.coef0 == 0 else {"coef0": self.coef0}
-        if self.n_features is not None:
-            options["n_features"] = self.n_features
-        text = call_repr("Polynomial", self.degree, **options)
-        return text if self.bits is None else f"{text}.hashed({self.bits})"
 
     @property
     def dim(self) -> int:
@@ -88,9 +80,9 @@ class Polynomial(FeatureMap):
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         lengths = row_lengths(batch)
-        return self._monomials(lengths if isinstance(lengths, int) else lengths.astype(np.int64))
+        return self._monomials(lengths) if isinstance(lengths, int) else self._monomials(lengths.astype(np.int64))
 
-    def _monomials(self, n: Any) -> Any:
+    def _monomials(self, n: Count) -> Count:
         """How many monomials n coordinates have, and the constant one if there is one."""
         n = n + (self.coef0 > 0)
         return n * (n + 1) // 2 if self.degree == 2 else n * (n + 1) * (n + 2) // 6
@@ -101,12 +93,6 @@ class Polynomial(FeatureMap):
             source.start, source.end, source.indices, source.values, plain(rows), self.degree, math.sqrt(self.coef0),
             self.bits or 0, block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        return super().get_params(deep) | {"bits": self.bits}
-
-    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
-        return with_bits(type(self), self.get_params() | dict(params))
 
     def invert(self, slots: np.ndarray) -> Origins:
         names = Origins.unnamed(repr(self), len(slots))
@@ -130,13 +116,10 @@ class Polynomial(FeatureMap):
         constant = int(self.coef0 > 0)
         return [_product(name, constant, columns) for name in names]
 
-    def hashed(self, bits: int) -> FeatureMap:
-        """This map with the numbers of its monomials hashed into 2**bits slots."""
-        if self.bits is not None:
-            return super().hashed(bits)
-        twin = copy.copy(self)
-        twin.bits, twin.distinct = checked_bits(bits), False
-        return twin
+    def hash_into(self, bits: int) -> None:
+        """Hash the numbers of monomials."""
+        super().hash_into(bits)
+        self.distinct = False
 
 
 def _simplex(k: np.ndarray, degree: int) -> np.ndarray:

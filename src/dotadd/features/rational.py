@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -26,10 +25,10 @@ from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, checked_bits, checked_factor
+from dotadd.features.base import BadRow, FeatureMap, Origins
 from dotadd.features.filling import ExpandedRows, Keeping, PlacedRows
-from dotadd.features.forms.base import HashedIds, slot_of
-from dotadd.features.origins import Origins
+from dotadd.features.forms import HashedIds, slot_of
+from dotadd.features.leaves import checked_bits, checked_factor, checked_flag, named_by_row
 from dotadd.features.outputs import chains, counted
 from dotadd.features.string_counts import WRITTEN_OUT, Outputs, dense_order, extended, gappy_counts, letters_of
 from dotadd.features.transducer import Transducer
@@ -71,10 +70,9 @@ class Rational(FeatureMap):
     ) -> None:
         if not isinstance(transducer, Builder | Automaton | str | os.PathLike | None):
             raise FeatureError(f"{transducer!r} is no transducer: write for example Rational(ngram(4))")
-        if not isinstance(posteriors, bool | np.bool_):
-            raise FeatureError(f"posteriors has to be True or False, and not {posteriors!r}")
         self.transducer = os.fspath(transducer) if isinstance(transducer, os.PathLike) else transducer
-        self.bits, self.posteriors = None if bits is None else checked_bits(bits), bool(posteriors)
+        self.posteriors = checked_flag("posteriors", posteriors)
+        self.bits = None if bits is None else checked_bits(bits)
         if digest is not None and (isinstance(transducer, Builder) or not isinstance(digest, str)):
             raise FeatureError(f"a digest is the text that tells transducers of one's own apart, and not {digest!r}")
         self.digest = digest
@@ -122,10 +120,9 @@ class Rational(FeatureMap):
         symbols = symbols[symbols > 0]
         return self if self._symbols is not None and len(symbols) == len(known) else self._with_symbols(symbols)
 
-    def with_params(self, params: Mapping[str, Any]) -> FeatureMap:
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
         # another transducer has another digest
-        own = self.get_params() | ({"digest": None} if "transducer" in params else {})
-        return Rational(**own | dict(params))
+        return super().with_params(({"digest": None} if "transducer" in params else {}) | dict(params))
 
     def _with(self, ready: Transducer) -> Rational:
         twin = copy.copy(self)
@@ -264,14 +261,7 @@ class Rational(FeatureMap):
         return PlacedRows(offsets, indices, values.astype(np.float32))
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        names, beyond = Origins.unnamed(repr(self), len(rows)), np.full(len(rows), -1, np.int64)
-        texts = {row: self._texts(batch, row) for row in np.unique(rows).tolist()}
-        for h, (row, n) in enumerate(zip(rows.tolist(), nth.tolist(), strict=True)):
-            if n < len(texts[row]):
-                names.text[h] = texts[row][n]
-            else:
-                beyond[h] = n - len(texts[row])
-        return names, beyond
+        return named_by_row(self, rows, nth, lambda row: self._texts(batch, row))
 
     def _texts(self, batch: Batch, row: int) -> list[bytes]:
         """What the non-zeros of a row stand for, in the order in which `fill` writes them."""

@@ -1,32 +1,39 @@
-"""Spectrum and WeightedSpectrum: how often each k-mer occurs in a string, wherever it stands.
+"""Spectrum and its relatives: how often each k-mer occurs in a string, wherever it stands.
 
 Spectrum:           k(z, z') = sum over k-mers u of #u(z) #u(z')
 WeightedSpectrum:   k(z, z') = sum over orders d = 1..k of beta_d times the spectrum kernel of order d
+GappySpectrum:      as Spectrum, #u(z) being the sum of decay ** (letters skipped) over all i_1 < .. < i_k at which z
+                    has the letters of u, with at most `gaps` letters skipped between the first and the last
+MismatchSpectrum:   #u(z) is the number of k-mers of z that differ from u in at most m places (Leslie et al. 2003)
 
 With strands="both", a k-mer and its reverse complement are one u, and both strands of a molecule have one phi.
+
+The gappy kernel is that of Leslie and Kuang (2004) with its window of k + gaps letters anchored: the occurrence
+begins with the window's first letter. Where each window counts every k-mer inside it, an occurrence counts once for
+each window that it fits in, those without gaps most often and those at the ends of the string least; here each counts
+once, and `decay` says what a gap costs.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from dotadd._util.expression import call_repr, quoted
-from dotadd.core.block import Block
-from dotadd.data.batches import LARGEST_VALUE, Batch
+from dotadd._util.expression import quoted
+from dotadd.data.batches import LARGEST_VALUE
 from dotadd.errors import FeatureError
 from dotadd.features.alphabet import Alphabet, Span, as_span
-from dotadd.features.base import FeatureMap, Shape, checked_bits, checked_dim, checked_int
-from dotadd.features.kmers import KmerLayout, KmerMap, explicit_layout, shared_hash_layout, single_layout
-from dotadd.features.origins import Origins, invert_kmers
-from dotadd.features.patterns import Patterns, pattern_bound, pattern_fill
-from dotadd.features.transformer import with_bits
+from dotadd.features.base import FeatureMap, Shape, checked_dim
+from dotadd.features.kmer_layout import KmerLayout, explicit_layout, shared_hash_layout, single_layout
+from dotadd.features.kmers import KmerMap, Writer
+from dotadd.features.leaves import HashingLeaf, checked_int
+from dotadd.features.patterns import Patterns, mismatch_plan, write_mismatches, write_patterns
 
 MAX_ORDER = 1000
+MAX_PATTERNS = MAX_NEIGHBOURS = 2**16
 LARGEST_BETA = LARGEST_VALUE**2  # features have its square root
 
 Weights = Sequence[float] | str | None
@@ -56,8 +63,9 @@ def beta(weights: tuple[float, ...] | str | None, orders: int) -> tuple[float, .
     return weights
 
 
-class StringMap(KmerMap):
-    """What the maps over an alphabet have in common: options, how they are written, and `hashed`."""
+class StringMap(HashingLeaf, KmerMap):
+    """What the maps over an alphabet have in common. Their k-mers are hashed letter by letter, so that none is ever
+    counted through."""
 
     def __init__(self, order: int, alphabet: str, span: Span | None, strands: str = "one") -> None:
         self.order = order
@@ -67,39 +75,27 @@ class StringMap(KmerMap):
         if strands == "both" and alphabet not in ("dna", "rna"):
             raise FeatureError(f'strands="both" needs alphabet="dna" or "rna", and {alphabet!r} has no complements')
         self.strands = strands
-        self.bits: int | None = None
+        self.bulk = self.as_they_stand
 
     @property
     def k(self) -> int:
         return self.order
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
-        return super().get_params(deep) | {"alphabet": self.alphabet.name, "bits": self.bits}
+        return super().get_params(deep) | {"alphabet": self.alphabet.name}
 
-    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
-        return with_bits(type(self), self.get_params() | dict(params))
+    def hash_into(self, bits: int) -> None:
+        super().hash_into(bits)
+        self.bulk = self.bulk and self.layout().stride > 0
 
     @property
     def folded(self) -> bool:
         """Whether a k-mer and its reverse complement are one feature."""
         return self.strands == "both"
 
-    def _arguments(self) -> tuple[object, ...]:
-        return (self.order,)
-
-    def _options(self) -> dict[str, object]:
-        options: dict[str, object] = {}
-        if self.alphabet.name != "dna":
-            options["alphabet"] = self.alphabet.name
-        if self.span is not None:
-            options["span"] = self.span
-        if self.folded:
-            options["strands"] = self.strands
-        return options
-
-    def __repr__(self) -> str:
-        text = call_repr(type(self).__name__, *self._arguments(), **self._options())
-        return text if self.bits is None else f"{text}.hashed({self.bits})"
+    @property
+    def as_they_stand(self) -> bool:
+        return not self.folded
 
     @property
     def dim(self) -> int:
@@ -108,46 +104,37 @@ class StringMap(KmerMap):
     def layout(self) -> KmerLayout:
         """That of one order alone."""
         if self.bits is not None:
-            return shared_hash_layout(_last_alone(self.order), self.bits)
-        return single_layout(self.order)
+            return shared_hash_layout(_last_alone(self.order), self.alphabet.size, self.bits)
+        return single_layout(self.order, self.alphabet.size)
 
-    def patterns(self) -> Patterns | None:
-        """What reads the k-mers where they are folded or have gaps; None where they are read as they stand."""
-        return None
+    def patterns(self) -> Patterns:
+        """What reads the k-mers where they do not stand as they are: folded, or with gaps."""
+        raise NotImplementedError
 
-    @property
-    def as_they_stand(self) -> bool:
-        return type(self).fill is StringMap.fill and self.patterns() is None
+    def writer(self) -> Writer:
+        if self.as_they_stand:
+            return super().writer()
+        return write_patterns, _pattern_plan(self.patterns(), self.bits, self.folded)
 
-    def bound(self, batch: Batch) -> int | np.ndarray:
+    def counts(self) -> dict[int, int]:
+        if self.as_they_stand:
+            return super().counts()
         patterns = self.patterns()
-        return super().bound(batch) if patterns is None else pattern_bound(self, batch, patterns)
-
-    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        patterns = self.patterns()
-        if patterns is None:
-            super().fill(batch, rows, block)
-        else:
-            pattern_fill(self, batch, rows, block, patterns, self.bits, self.folded)
-
-    def invert(self, slots: np.ndarray) -> Origins:
-        return invert_kmers(self, slots)  # a slot is a k-mer's number, however it was read
+        offsets, counts = np.unique(patterns.offset[patterns.value != 0], return_counts=True)
+        return dict(zip(offsets.tolist(), counts.tolist(), strict=True))
 
     def resolve(self, shape: Shape) -> FeatureMap:
         checked_dim(self, self.dim)  # refuse a space that is too large before any work is done
         return self
 
-    def hashed(self, bits: int) -> FeatureMap:
-        """This map with its k-mers hashed letter by letter, so that none is ever counted through."""
-        if self.bits is not None:
-            return super().hashed(bits)
-        twin = copy.copy(self)
-        twin.bits = checked_bits(bits)
-        return twin
-
 
 def _last_alone(order: int) -> tuple[float, ...]:
     return (0.0,) * (order - 1) + (1.0,)
+
+
+@lru_cache
+def _pattern_plan(patterns: Patterns, bits: int | None, folded: bool) -> np.ndarray:
+    return patterns.plan(bits, folded)
 
 
 @lru_cache
@@ -173,8 +160,8 @@ class Spectrum(StringMap):
     def __init__(self, k: int, *, alphabet: str = "dna", span: Span | None = None, strands: str = "one") -> None:
         super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
 
-    def patterns(self) -> Patterns | None:
-        return _contiguous(_last_alone(self.order), self.alphabet.size, False) if self.folded else None
+    def patterns(self) -> Patterns:
+        return _contiguous(_last_alone(self.order), self.alphabet.size, False)
 
 
 class WeightedSpectrum(StringMap):
@@ -185,20 +172,10 @@ class WeightedSpectrum(StringMap):
     """
 
     def __init__(
-        self,
-        k: int,
-        *,
-        weights: Weights = None,
-        alphabet: str = "dna",
-        span: Span | None = None,
-        strands: str = "one",
+        self, k: int, *, weights: Weights = None, alphabet: str = "dna", span: Span | None = None, strands: str = "one"
     ) -> None:
         super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
         self.weights = checked_weights(weights, self.order)
-
-    def _options(self) -> dict[str, object]:
-        weights = {} if self.weights is None else {"weights": self.weights}
-        return weights | super()._options()
 
     @property
     def dim(self) -> int:
@@ -206,11 +183,94 @@ class WeightedSpectrum(StringMap):
             return 2**self.bits
         return checked_dim(self, sum(self.alphabet.size**d for d in range(1, self.order + 1)))
 
-    def patterns(self) -> Patterns | None:
-        return _contiguous(beta(self.weights, self.order), self.alphabet.size, True) if self.folded else None
+    def patterns(self) -> Patterns:
+        return _contiguous(beta(self.weights, self.order), self.alphabet.size, True)
 
     def layout(self) -> KmerLayout:
         betas = beta(self.weights, self.order)
         if self.bits is not None:
-            return shared_hash_layout(betas, self.bits)
+            return shared_hash_layout(betas, self.alphabet.size, self.bits)
         return explicit_layout(betas, self.alphabet.size, False)
+
+
+class GappySpectrum(StringMap):
+    """Counts of all k-mers of length k that occur with at most `gaps` letters skipped between their own.
+
+    An occurrence with s letters skipped counts decay**s. There are C(k - 1 + gaps, gaps) ways to skip, and so many
+    non-zeros for each letter of the string. An index may occur several times in a row.
+
+    decay: what a skipped letter takes from the count, above 0 and at most 1.
+    alphabet, span, strands: as for Spectrum. A foreign letter can neither be taken nor be skipped.
+    """
+
+    as_they_stand = False
+
+    def __init__(
+        self,
+        k: int,
+        gaps: int,
+        *,
+        decay: float = 1.0,
+        alphabet: str = "dna",
+        span: Span | None = None,
+        strands: str = "one",
+    ) -> None:
+        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
+        self.gaps = checked_int("gaps", gaps, 0, MAX_ORDER)
+        if isinstance(decay, bool) or not isinstance(decay, int | float | np.number) or not 0 < decay <= 1:
+            raise FeatureError(f"decay has to be a number above 0 and at most 1, and not {decay!r}")
+        self.decay = float(decay)
+        patterns = math.comb(self.order + self.gaps, self.gaps + 1)  # all nodes of the tree
+        if patterns > MAX_PATTERNS:
+            raise FeatureError(f"{self!r} reads {patterns:.3g} patterns, more than {MAX_PATTERNS}: allow fewer gaps")
+
+    def patterns(self) -> Patterns:
+        return _gappy(self.order, self.gaps, self.decay, self.alphabet.size)
+
+
+@lru_cache
+def _gappy(order: int, gaps: int, decay: float, size: int) -> Patterns:
+    nodes, open_nodes = [], [(1, 0)]
+    while open_nodes:
+        depth, offset = open_nodes.pop()
+        skipped = offset + 1 - depth
+        nodes.append((depth, offset, decay**skipped if depth == order else 0.0))
+        if depth < order:
+            open_nodes += [(depth + 1, offset + 1 + more) for more in range(gaps - skipped + 1)]
+    return Patterns.of(nodes, size)
+
+
+class MismatchSpectrum(StringMap):
+    """Counts of all k-mers of length k, each k-mer of the string counting for all that differ in at most m letters.
+
+    A k-mer has sum_i C(k, i) (|alphabet| - 1)**i such neighbours (i = 0..m), each a non-zero. An index may occur
+    several times in a row.
+
+    mismatches: m, from 0 to k.
+    alphabet, span, strands: as for Spectrum.
+    """
+
+    as_they_stand = False
+
+    def __init__(
+        self, k: int, mismatches: int, *, alphabet: str = "dna", span: Span | None = None, strands: str = "one"
+    ) -> None:
+        super().__init__(checked_int("k", k, 1, MAX_ORDER), alphabet, span, strands)
+        self.mismatches = checked_int("mismatches", mismatches, 0, self.order)
+        if self.neighbours > MAX_NEIGHBOURS:
+            raise FeatureError(
+                f"{self!r} makes {self.neighbours:.3g} features of each k-mer, more than {MAX_NEIGHBOURS}: "
+                "allow fewer mismatches"
+            )
+
+    @property
+    def neighbours(self) -> int:
+        """How many k-mers differ from a given one in at most m letters."""
+        return sum(math.comb(self.order, i) * (self.alphabet.size - 1) ** i for i in range(self.mismatches + 1))
+
+    def counts(self) -> dict[int, int]:
+        return {self.order - 1: self.neighbours}
+
+    def writer(self) -> Writer:
+        plan = mismatch_plan(self.order, self.mismatches, self.alphabet.size, self.bits, self.folded)
+        return write_mismatches, plan

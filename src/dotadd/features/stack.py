@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Part, Shape, checked_dim, sub_state
+from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape, checked_dim, sub_state
 from dotadd.features.learning import Learner, StackLearner, learned
-from dotadd.features.origins import Origins
 
 
 class Stack(FeatureMap):
@@ -52,11 +50,12 @@ class Stack(FeatureMap):
         inside = [(title, part.get_params()) for title, part in parts.items() if deep]
         return parts | {f"{title}__{name}": value for title, params in inside for name, value in params.items()}
 
-    def with_params(self, params: Mapping[str, Any]) -> FeatureMap:
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
         parts = []
-        for title, part in zip(self.titles, self.parts, strict=True):
-            inside = sub_state(params, title, "__")
-            part = params.get(title, part)
+        for title, old in zip(self.titles, self.parts, strict=True):
+            inside, part = sub_state(params, title, "__"), params.get(title, old)
+            if not isinstance(part, FeatureMap):
+                raise FeatureError(f"{title} has to be a feature map, and not {part!r}")
             parts.append(part.with_params(inside) if inside else part)
         return Stack(*parts)
 
@@ -117,10 +116,9 @@ class Stack(FeatureMap):
     def prepared(self, batch: Batch, threads: int = 1) -> Stack:
         return Stack(*(part.prepared(batch, threads) for part in self.parts))
 
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        self.dots(batch, rows, [w], [out])
+    dot = Part.dot
 
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
         for place, part in self._placed():
             part.dots(batch, rows, [w[place] for w in ws], outs)
 

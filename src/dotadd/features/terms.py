@@ -11,8 +11,8 @@ term.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -21,20 +21,20 @@ from dotadd.core.block import Block, squared_norms
 from dotadd.data.batches import LARGEST_VALUE, Batch
 from dotadd.errors import FeatureError
 from dotadd.features.base import (
+    Arrays,
     BadRow,
     FeatureMap,
+    Origins,
     Part,
     Shape,
-    checked_bits,
-    checked_factor,
     squared_norms_of,
     sub_state,
 )
-from dotadd.features.forms import MISSING, Dense, Form, HashTable, SortedArray, Trie
-from dotadd.features.forms.base import slot_of
+from dotadd.features.forms import MISSING, Dense, Form, HashTable, SortedArray, slot_of
 from dotadd.features.learning import IndexLearner, Learner, PartsLearner, bounds_of, ids_of, learned, pack
+from dotadd.features.leaves import checked_bits, checked_factor
 from dotadd.features.linear import Linear
-from dotadd.features.origins import Origins
+from dotadd.features.trie import Trie
 
 FORMS: dict[str, type[Form]] = {form.name: form for form in (HashTable, SortedArray, Trie, Dense)}
 
@@ -78,16 +78,16 @@ class Term(FeatureMap):
         self.takes, self.bulk, self.keeps = phi.takes, phi.bulk and not self.moved, phi.keeps
         self.distinct, self.is_sum = phi.distinct and bits is None, self.scale != 1.0
 
-    def changed(self, **changes: Any) -> FeatureMap:
+    def changed(self, **changes: object) -> FeatureMap:
         """This term with something else in it; the map inside where nothing is left to do."""
-        term = Term(**self._description() | {"index": self.index} | changes)
+        term = cast("Callable[..., Term]", Term)(**self._description() | {"index": self.index} | changes)
         return term if term.scale != 1.0 or term.unit or term.moved else term.phi
 
     def around(self, phi: FeatureMap) -> FeatureMap:
         """The same around another map."""
         return self.changed(phi=phi)
 
-    def _description(self) -> dict[str, Any]:
+    def _description(self) -> dict[str, object]:
         """All but what was learned, which belongs to the model."""
         return {name: getattr(self, name) for name in ("phi", "scale", "unit", "bits", "form")}
 
@@ -103,15 +103,16 @@ class Term(FeatureMap):
             text = f"{text}.hashed({self.bits})" if method else f"Hashed({self.bits}, {inside})"
         return text if self.scale == 1.0 else f"{self.scale!r} * {text}"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         mine = {name: value for name, value in self._description().items() if name != "unit" and value is not None}
         return self.phi.get_params() | mine if deep else mine
 
-    def with_params(self, params: Mapping[str, Any]) -> FeatureMap:
-        mine = self._description()
-        inside = {name: value for name, value in params.items() if name not in self.get_params(deep=False)}
-        mine |= {name: value for name, value in params.items() if name not in inside}
-        return Term(**mine | ({"phi": mine["phi"].with_params(inside)} if inside else {}))
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        own, make = self.get_params(deep=False), cast("Callable[..., FeatureMap]", Term)
+        mine = self._description() | {name: value for name, value in params.items() if name in own}
+        inside = {name: value for name, value in params.items() if name not in own}
+        phi = mine.pop("phi")
+        return make(phi.with_params(inside) if inside and isinstance(phi, FeatureMap) else phi, **mine)
 
     @property
     def title(self) -> str:
@@ -278,9 +279,9 @@ class Term(FeatureMap):
         if self.moved:
             super().dot(batch, rows, w, out)
         else:
-            _Scaled(self, self.phi).dots(batch, rows, [w], [out])
+            _Scaled(self, self.phi).dot(batch, rows, w, out)
 
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
         if self.moved:
             super().dots(batch, rows, ws, outs)
         else:
@@ -341,10 +342,7 @@ class _Scaled(Part):
     def dim(self) -> int:
         return self.part.dim
 
-    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        self.dots(batch, rows, [w], [out])
-
-    def dots(self, batch: Batch, rows: np.ndarray, ws: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
         sums, factors = [np.zeros(len(rows)) for _ in ws], self.term.factors(batch, rows)
         self.part.dots(batch, rows, ws, sums)
         for out, some in zip(outs, sums, strict=True):

@@ -5,33 +5,22 @@ Text is the bytes of its UTF-8, so a letter beyond ASCII counts as two or more. 
 
 from __future__ import annotations
 
-import copy
 import re
 from functools import lru_cache
 
 import numpy as np
 
-from dotadd._jit import inner, kernel, plain
-from dotadd._util.expression import call_repr
+from dotadd._jit import inner, kernel
 from dotadd.core.block import Block, table_size
 from dotadd.data.batches import Batch, Strings
 from dotadd.errors import FeatureError
 from dotadd.features.alphabet import Alphabet
-from dotadd.features.base import FeatureMap, checked_bits, checked_int
-from dotadd.features.forms.base import slot_of
-from dotadd.features.kmers import KmerLayout, KmerMap, shared_hash_layout
-from dotadd.features.origins import Origins
+from dotadd.features.base import Origins
+from dotadd.features.forms import slot_of
+from dotadd.features.kmer_layout import KmerLayout, packed, shared_hash_layout
+from dotadd.features.kmers import KmerMap, LetterMap, Writer
+from dotadd.features.leaves import checked_bits, checked_flag, checked_int, named_by_row
 from dotadd.features.spectrum import MAX_ORDER
-
-
-def _options(bits: int, lowercase: bool) -> dict[str, int]:
-    return ({} if bits == 20 else {"bits": bits}) | ({} if lowercase else {"lowercase": False})
-
-
-def _checked_flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise FeatureError(f"{name} has to be True or False, and not {value!r}")
-    return bool(value)
 
 
 @lru_cache
@@ -51,22 +40,12 @@ def _lengths(n: int | tuple[int, int]) -> tuple[int, int]:
     return shortest, checked_int("n", pair[1], shortest, MAX_ORDER)
 
 
-class NGrams(KmerMap):
-    """Counts of the runs of n characters, blanks and all, hashed into 2**bits slots.
+class TextMap(LetterMap):
+    """Runs of n characters or words, hashed into 2**bits slots."""
 
-    n: their length, or a pair (shortest, longest) for all lengths between. Where texts are not equally long, use
-    `.normalized()`: counts of long ones would outweigh the others.
-    """
-
-    keeps = True  # in texts the same runs come again and again, and are one non-zero once they are kept
-
-    def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:
+    def __init__(self, n: int | tuple[int, int], bits: int, lowercase: bool) -> None:
         self.shortest, self.longest = _lengths(n)
-        self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)
-        self.alphabet, self.span = Alphabet("bytes"), None
-
-    def __repr__(self) -> str:
-        return call_repr("NGrams", self.n, **_options(self.bits, self.lowercase))
+        self.bits, self.lowercase = checked_bits(bits), checked_flag("lowercase", lowercase)
 
     @property
     def n(self) -> int | tuple[int, int]:
@@ -76,15 +55,29 @@ class NGrams(KmerMap):
     def dim(self) -> int:
         return 2**self.bits
 
+
+class NGrams(TextMap, KmerMap):
+    """Counts of the runs of n characters, blanks and all, hashed into 2**bits slots.
+
+    n: their length, or a pair (shortest, longest) for all lengths between. Where texts are not equally long, use
+    `.normalized()`: counts of long ones would outweigh the others.
+    """
+
+    keeps = True  # in texts the same runs come again and again, and are one non-zero once they are kept
+    alphabet = Alphabet("bytes")
+
+    def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:
+        super().__init__(n, bits, lowercase)
+
     def codes(self) -> np.ndarray:
         return _letter_codes(self.lowercase)
 
     def layout(self) -> KmerLayout:
         betas = (0.0,) * (self.shortest - 1) + (1.0,) * (self.longest - self.shortest + 1)
-        return shared_hash_layout(betas, self.bits)
+        return shared_hash_layout(betas, self.alphabet.size, self.bits)
 
 
-class WordNGrams(FeatureMap):
+class WordNGrams(TextMap):
     """Counts of the runs of n words, hashed into 2**bits slots. A word is a run of letters, digits and underscores.
 
     Words follow each other whatever stands between them, and their order counts. Every byte beyond ASCII counts as a
@@ -93,28 +86,12 @@ class WordNGrams(FeatureMap):
     n: how many words, or a pair (shortest, longest) for all lengths between: (1, 2) are single words and pairs.
     """
 
-    takes = (Strings,)
-
     def __init__(
         self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True, binary: bool = False
     ) -> None:
-        self.shortest, self.longest = _lengths(n)
-        self.bits, self.lowercase = checked_bits(bits), _checked_flag("lowercase", lowercase)
-        self.binary = self.distinct = _checked_flag("binary", binary)
-
-    def __repr__(self) -> str:
-        return call_repr("WordNGrams", self.n, **self._options())
-
-    @property
-    def n(self) -> int | tuple[int, int]:
-        return self.longest if self.shortest == self.longest else (self.shortest, self.longest)
-
-    def _options(self) -> dict[str, int]:
-        return _options(self.bits, self.lowercase) | ({"binary": True} if self.binary else {})
-
-    @property
-    def dim(self) -> int:
-        return 2**self.bits
+        super().__init__(n, bits, lowercase)
+        self.binary = self.distinct = checked_flag("binary", binary)
+        self._plan = packed((self.shortest, self.longest, self.bits, self.binary))
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         assert isinstance(batch, Strings)
@@ -123,23 +100,15 @@ class WordNGrams(FeatureMap):
         runs = sum(np.maximum(words - n + 1, 0) for n in range(self.shortest, self.longest + 1))
         return runs if isinstance(runs, np.ndarray) else int(runs)
 
-    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        assert isinstance(batch, Strings)
-        _fill_words(
-            plain(batch.letters), *batch.bounds(rows), _word_codes(self.lowercase), self.shortest, self.longest,
-            self.bits, self.binary, block.base, block.scale, block.end, block.indices, block.values,
-        )  # fmt: skip
+    def codes(self) -> np.ndarray:
+        return _word_codes(self.lowercase)
+
+    def writer(self) -> Writer:
+        return _write_words, self._plan
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         assert isinstance(batch, Strings)
-        names, beyond = Origins.unnamed(repr(self), len(rows)), np.full(len(rows), -1, np.int64)
-        runs = {row: self._runs(batch.take(np.array([row]))) for row in np.unique(rows).tolist()}
-        for h, (row, n) in enumerate(zip(rows.tolist(), nth.tolist(), strict=True)):
-            if n < len(runs[row]):
-                names.text[h] = runs[row][n]
-            else:
-                beyond[h] = n - len(runs[row])
-        return names, beyond
+        return named_by_row(self, rows, nth, lambda row: self._runs(batch.take(np.array([row]))))
 
     def _runs(self, text: Strings) -> list[bytes]:
         """The runs of words of one text in the order in which `fill` writes them."""
@@ -148,8 +117,7 @@ class WordNGrams(FeatureMap):
         runs = [b" ".join(words[last - n : last]) for last in range(1, len(words) + 1) for n in lengths if n <= last]
         if not self.binary:
             return runs
-        twin = copy.copy(self)
-        twin.binary = False
+        twin = WordNGrams(self.n, bits=self.bits, lowercase=self.lowercase)
         block = Block.scratch(np.array([len(runs)]), self.dim)
         twin.fill(text, np.zeros(1, np.int64), block)
         assert block.indices is not None
@@ -166,9 +134,6 @@ class BagOfWords(WordNGrams):
     def __init__(self, *, bits: int = 20, lowercase: bool = True, binary: bool = False) -> None:
         super().__init__(1, bits=bits, lowercase=lowercase, binary=binary)
 
-    def __repr__(self) -> str:
-        return call_repr("BagOfWords", **self._options())
-
 
 @lru_cache
 def _word_codes(lowercase: bool) -> np.ndarray:
@@ -180,9 +145,8 @@ def _word_codes(lowercase: bool) -> np.ndarray:
 
 
 @kernel
-def _fill_words(
-    letters, starts, ends, codes, shortest, longest, bits, binary, base, scale, cursor, out_indices, out_values
-):  # fmt: skip
+def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
+    shortest, longest, bits, binary = plan[0], plan[1], plan[2], plan[3] != 0
     most = np.int64(0)
     if binary:
         for j in range(len(starts)):

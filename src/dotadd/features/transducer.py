@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class Transducer:
         symbols = None
         if "names" in state:
             symbols = SymbolTable.of_lines(state["names"].tobytes().decode().splitlines())
-        arrays: dict[str, Any] = {name: state[name] for name in ARRAYS}
+        arrays = {name: state[name] for name in ARRAYS}
         return cls.of(Automaton(**arrays, start=int(state["start"][0]), symbols=symbols))
 
     def state(self) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
@@ -95,14 +95,14 @@ class Transformer:
             )
         return np.array(names, object)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """The parameters by name: the constructor's, those of a map inside under their own names, and those of the
         parts of a stack as part__name. Of maps of one's own, the arguments that are kept under their names."""
         parameters = inspect.signature(type(self).__init__).parameters.values()
         names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)][1:]
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change some parameters of this very map, as scikit-learn asks for it; what it has seen is forgotten."""
         known = self.get_params()
         for name in params:
@@ -112,9 +112,10 @@ class Transformer:
             self.__dict__ = dict(vars(self.with_params(params)))
         return self
 
-    def with_params(self, params: Mapping[str, Any]) -> FeatureMap:
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
         """A map like this one, with some parameters changed."""
-        return cast("FeatureMap", type(self)(**self.get_params(deep=False) | dict(params)))
+        make = cast("Callable[..., FeatureMap]", type(self))
+        return make(**self.get_params(deep=False) | dict(params))
 
     @property
     def _map(self) -> FeatureMap:
@@ -135,7 +136,7 @@ class Transformer:
         except FeatureError:
             return False
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
         return Tags(
@@ -144,13 +145,6 @@ class Transformer:
             transformer_tags=TransformerTags(preserves_dtype=[]),
             input_tags=InputTags(sparse=True, string=True, three_d_array=True),
         )
-
-
-def with_bits(make: Callable[..., FeatureMap], params: dict[str, Any]) -> FeatureMap:
-    """A map that is made of these parameters and hashes by itself, if there are bits."""
-    bits = params.pop("bits")
-    phi = make(**params)
-    return phi if bits is None else phi.hashed(bits)
 
 
 def _opened(X: object) -> Source:

@@ -23,16 +23,15 @@ from typing import Self
 
 import numpy as np
 
-from dotadd._jit import kernel, plain
-from dotadd.core.block import Block
+from dotadd._jit import kernel
 from dotadd.data.batches import Batch, Strings
 from dotadd.errors import FeatureError
 from dotadd.features.alphabet import Span, clipped_length
-from dotadd.features.base import BadRow, FeatureMap, Shape, checked_dim, checked_int
-from dotadd.features.kmer_hash import finish, step
-from dotadd.features.kmers import KmerLayout, explicit_layout, hash_tables_layout
-from dotadd.features.origins import Origins
-from dotadd.features.patterns import CHUNK, bound_of, read_run
+from dotadd.features.base import BadRow, FeatureMap, Origins, Shape, checked_dim
+from dotadd.features.kmer_layout import KmerLayout, explicit_layout, finish, hash_tables_layout, packed, step
+from dotadd.features.kmers import Writer
+from dotadd.features.leaves import checked_int
+from dotadd.features.patterns import CHUNK, read_run
 from dotadd.features.spectrum import MAX_ORDER, StringMap, Weights, beta, checked_weights
 
 
@@ -47,11 +46,6 @@ class PositionalMap(StringMap):
     @property
     def degree(self) -> int:
         return self.order
-
-    def _options(self) -> dict[str, object]:
-        weights = {} if self.weights is None else {"weights": self.weights}
-        length = {} if self.length is None else {"length": self.length}
-        return weights | super()._options() | length
 
     def resolve(self, shape: Shape) -> Self:
         resolved = self
@@ -137,6 +131,8 @@ class WeightedDegreeShift(PositionalMap):
     weights, alphabet, span, length: as for WeightedDegree.
     """
 
+    as_they_stand = False
+
     def __init__(
         self,
         degree: int,
@@ -151,28 +147,18 @@ class WeightedDegreeShift(PositionalMap):
         self.shift = checked_int("shift", shift, 0, MAX_SHIFT)
         self.distinct = self.shift == 0
 
-    def _arguments(self) -> tuple[object, ...]:
-        return self.order, self.shift
-
     @property
     def dim(self) -> int:
         return checked_dim(
             self, (self.known_length() + self.shift) * sum(_sizes(self.order, self.alphabet.size, self.bits))
         )
 
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        assert isinstance(batch, Strings)
-        betas = beta(self.weights, self.order)
-        return bound_of(self, batch, {d: self.shift + 1 for d, weight in enumerate(betas) if weight})
+    def counts(self) -> dict[int, int]:
+        return {d: self.shift + 1 for d, weight in enumerate(beta(self.weights, self.order)) if weight}
 
-    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        assert isinstance(batch, Strings)
-        _fill(
-            plain(batch.letters), *self.places(batch, rows), self.codes(), self.alphabet.size,
-            *_layout(beta(self.weights, self.order), self.alphabet.size, self.bits), taps(self.shift),
-            self.known_length() + self.shift, self.bits or 0,
-            block.base, block.scale, block.end, block.indices, block.values,
-        )  # fmt: skip
+    def writer(self) -> Writer:
+        positions, betas = self.known_length() + self.shift, beta(self.weights, self.order)
+        return _write_shifted, _shifted_plan(betas, self.shift, positions, self.alphabet.size, self.bits)
 
     def invert(self, slots: np.ndarray) -> Origins:
         return FeatureMap.invert(self, slots)  # a slot is shared by k-mers at several positions
@@ -184,12 +170,13 @@ def _sizes(orders: int, size: int, bits: int | None) -> list[int]:
 
 
 @lru_cache
-def _layout(betas: tuple[float, ...], size: int, bits: int | None) -> tuple[np.ndarray, int, np.ndarray]:
-    """The value of each order, how many orders are counted through, and where the k-mers of each order begin."""
+def _shifted_plan(betas: tuple[float, ...], shift: int, positions: int, size: int, bits: int | None) -> np.ndarray:
+    """How many orders there are and are counted through, and positions; where the k-mers of each order begin, the value
+    of each order, and what an occurrence writes into neighbouring slots."""
     orders = len(betas)
     counted = orders if bits is None else sum(size**d <= 2**bits for d in range(1, orders + 1))
-    begins = accumulate(_sizes(orders, size, bits)[:-1], initial=0)
-    return np.sqrt(betas), counted, np.array(list(begins), np.uint64)
+    begins = np.array(list(accumulate(_sizes(orders, size, bits)[:-1], initial=0)), np.uint64)
+    return packed((size, bits or 0, orders, counted, positions), begins, np.sqrt(betas), taps(shift))
 
 
 @lru_cache
@@ -209,13 +196,13 @@ def taps(shift: int) -> np.ndarray:
 
 
 @kernel
-def _fill(
-    letters, starts, ends, codes, size, values, counted, tables, taps, positions, bits,
-    base, scale, cursor, out_indices, out_values,
-):  # fmt: skip
+def _write_shifted(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
     """The orders up to `counted` are counted through, the others hashed letter by letter."""
+    size, bits, n_orders, counted, positions = plan[0], plan[1], plan[2], plan[3], plan[4]
+    tables, rest = plan[5 : 5 + n_orders].view(np.uint64), plan[5 + n_orders :].view(np.float64)
+    values, taps = rest[:n_orders], rest[n_orders:]
     wide = out_indices.dtype.type
-    orders, width = np.uint64(len(values)), np.uint64(len(taps))
+    orders, width = np.uint64(n_orders), np.uint64(len(taps))
     text = np.empty(np.uint64(CHUNK) + orders - np.uint64(1), np.uint32)
     number = np.empty(CHUNK, out_indices.dtype)
     slot = np.empty(CHUNK, out_indices.dtype)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd.errors import DotaddError
-from dotadd.features.origins import Origins
+from dotadd.features.base import Origins
 from dotadd.model.linear import Model
 from dotadd.problem.examples import InMemory
 from dotadd.problem.usable import usable_rows

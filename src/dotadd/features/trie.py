@@ -14,7 +14,7 @@ import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd.errors import FeatureError
-from dotadd.features.forms.base import GROUP, MISSING, Form, checked_state
+from dotadd.features.forms import GROUP, MISSING, Form, checked_state
 
 DIGIT_BITS = 2
 BASE = 1 << DIGIT_BITS

@@ -1,4 +1,4 @@
-"""DOT and ADD of many strings with the tables of weighted degree features, position by position.
+"""DOT, ADD and lengths of many strings with tables of k-mers, by an order of touching w that is kind to the cache.
 
 Taken string by string, weighted degree features touch all of w, some 50 MB, for each string, and most touches miss the
 cache. Here some thousand strings are taken at once and the loop over positions is the outer one: the tables of one
@@ -7,7 +7,9 @@ stand beside each other in the inner loops, letters transposed, so that these ve
 sums, not even the indices.
 
 Where k-mers are counted through, the tables of the short orders are summed up into one before the look-up:
-fold[u] = sum over orders k of value_k * w_k[first k letters of u], and one look-up serves all of these orders.
+fold[u] = sum over orders k of value_k * w_k[first k letters of u], and one look-up serves all of these orders. The
+tables of a spectrum, which serve all positions, are summed up in the same way: the k-mers that end at a position are
+the ends of one longest k-mer there.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 
 from dotadd._jit import inner, kernel
 from dotadd.features.alphabet import FOREIGN
-from dotadd.features.kmer_hash import SEED, finish, orders_on_a_line, position_stir, step, within
+from dotadd.features.kmer_layout import SEED, finish, orders_on_a_line, position_stir, step, unpacked, within
 
 STRIP = 2048  # strings whose running numbers stay in the L1 cache
 FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
@@ -34,14 +36,13 @@ def transposed(letters, starts, ends, codes, first, reach):
 
 
 @kernel
-def dot_or_add(
-    text, size, values, explicit, offsets, stride, bits, group, group_bits, first, w, numbers, adding
-):  # fmt: skip
+def dot_or_add(text, plan, first, w, numbers, adding):
     """DOT, numbers[j] += <w, phi(string j)>; or if `adding` ADD, w += sum_j numbers[j] phi(string j).
 
     w holds the tables of the positions from `first` on, as many as its length tells. String j is column j of the text,
     which begins at the first of these positions.
     """
+    size, explicit, stride, bits, group, group_bits, offsets, values = unpacked(plan)
     degree = len(values) - 1
     last = first + len(w) // stride  # positions at which k-mers begin
     n, reach = text.shape[1], first + text.shape[0]
@@ -182,7 +183,7 @@ def _touch_hashed(
     tables, text, values, explicit, orders, offsets, bits, group, group_bits,
     number, slots, room, lowest, numbers, adding,
 ):  # fmt: skip
-    """The orders beyond `explicit`, laid out in groups as in kmers.py.
+    """The orders beyond `explicit`, laid out in groups as in kmer_layout.py.
 
     A group's tables stay in the L2 cache while all strings pass, strip by strip, whose numbers stay in the L1 cache.
     """
@@ -226,3 +227,134 @@ def _look_up_four(table, slots, values, sums):
     for j in range(np.uint64(len(sums))):
         low = a * np.float64(table[first[j]]) + b * np.float64(table[second[j]])
         sums[j] += low + (c * np.float64(table[third[j]]) + d * np.float64(table[fourth[j]]))
+
+
+@kernel
+def shared_dot(letters, starts, ends, codes, plan, w, out):
+    """out[j] += <w, phi(letters[starts[j]:ends[j]])>, where all positions have one table of counted k-mers an order."""
+    size, _, _, _, _, _, offsets, values = unpacked(plan)
+    orders = len(values) - 1
+    if not values[:orders].any():
+        _dot_of_longest(letters, starts, ends, codes, size, orders, values[orders], w[offsets[orders] :], out)
+        return
+    folded, fold_size = 0, 1
+    while folded < orders and fold_size * size <= min(FOLD, len(starts)):
+        folded, fold_size = folded + 1, fold_size * size
+    fold = _fold_shared(w, values, offsets, size, folded, fold_size)
+    power, mask = _powers(size, orders)
+    for j in range(len(starts)):
+        total = 0.0
+        code, room = np.uint64(0), 0
+        for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
+            letter = codes[letters[i]]
+            room = 0 if letter == np.uint16(FOREIGN) else min(room + 1, orders)
+            code = _tail(code, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
+            done = 0
+            if room >= folded:
+                total += fold[_tail(code, power, mask, folded)]
+                done = folded
+            for k in range(done + 1, room + 1):
+                total += values[k] * np.float64(w[offsets[k] + _tail(code, power, mask, k)])
+        out[j] += total
+
+
+@inner
+def _dot_of_longest(letters, starts, ends, codes, size, order, value, w, out):
+    """The same where one order has features: a look-up a letter, and no remainders."""
+    first = np.uint64(size) ** np.uint64(order - 1)  # what the first letter of a k-mer counts
+    for j in range(len(starts)):
+        total = 0.0
+        code, room = np.uint64(0), 0
+        for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
+            letter = codes[letters[i]]
+            if letter == np.uint16(FOREIGN):
+                code, room = np.uint64(0), 0
+                continue
+            if room == order:
+                code -= np.uint64(codes[letters[i - np.uint64(order)]]) * first
+            else:
+                room += 1
+            code = code * np.uint64(size) + np.uint64(letter)
+            if room == order:
+                total += np.float64(w[code])
+        out[j] += value * total
+
+
+@kernel
+def shared_lengths(letters, starts, ends, codes, plan, dim, out):
+    """out[j] = |phi(letters[starts[j]:ends[j]])|^2: each occurrence of a k-mer seen c times before adds 2 c + 1.
+
+    Each slot holds in its upper half which string has counted there last, so that none has to clear up behind itself.
+    Strings have to be shorter than 2**16 letters.
+    """
+    size, _, _, _, _, _, offsets, values = unpacked(plan)
+    orders = len(values) - 1
+    power, mask = _powers(size, orders)
+    seen = np.zeros(dim, np.uint32)
+    longest = np.int64(0)
+    for j in range(len(starts)):
+        longest = max(longest, ends[j] - starts[j])
+    code, room = np.empty(longest, np.uint64), np.empty(longest, np.int32)
+    low = np.uint32(0xFFFF)
+    stamp = np.uint32(0)
+    for j in range(len(starts)):
+        stamp += np.uint32(1)
+        if stamp > low:
+            seen[:] = np.uint32(0)
+            stamp = np.uint32(1)
+        high = np.uint32(stamp << np.uint32(16))
+        n = np.uint64(ends[j] - starts[j])
+        _read(letters, np.uint64(starts[j]), codes, size, orders, power, mask, code[:n], room[:n])
+        total = 0.0
+        for k in range(1, orders + 1):
+            if values[k] == 0.0:  # such an order may have no table of its own
+                continue
+            table = seen[offsets[k] :]
+            squares = np.int64(0)
+            for i in range(np.uint64(k - 1), n):
+                if room[i] >= k:
+                    slot = _tail(code[i], power, mask, k)
+                    before = table[slot]
+                    count = np.uint32(before & low) if before >= high else np.uint32(0)
+                    table[slot] = np.uint32(high | np.uint32(count + np.uint32(1)))
+                    squares += np.int64(2) * np.int64(count) + np.int64(1)
+            total += values[k] * values[k] * np.float64(squares)
+        out[j] = total
+
+
+@inner
+def _read(letters, first, codes, size, orders, power, mask, code, room):
+    """The number of the last letters at each position, and how many of them count."""
+    now, have = np.uint64(0), np.int32(0)
+    for i in range(np.uint64(len(code))):
+        letter = codes[letters[first + i]]
+        have = np.int32(0) if letter == np.uint16(FOREIGN) else np.int32(min(have + 1, orders))
+        now = _tail(now, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
+        code[i], room[i] = now, have
+
+
+@inner
+def _powers(size, orders):
+    """size**k for each order, and whether these are powers of two, so that a remainder is a mask."""
+    power = np.ones(orders + 1, np.uint64)
+    for k in range(1, orders + 1):
+        power[k] = power[k - 1] * np.uint64(size)
+    return power, (size & (size - 1)) == 0
+
+
+@inner
+def _tail(code, power, mask, k):
+    """The number of the last k letters."""
+    return code & (power[k] - np.uint64(1)) if mask else code % power[k]
+
+
+@inner
+def _fold_shared(w, values, offsets, size, folded, fold_size):
+    fold = np.zeros(fold_size, np.float64)
+    n = 1
+    for k in range(1, folded + 1):
+        # from the last on, so that the shorter k-mers' sums are read before they are overwritten
+        for u in range(n * size - 1, -1, -1):
+            fold[u] = fold[u % n] + values[k] * np.float64(w[offsets[k] + np.uint64(u)])
+        n *= size
+    return fold
