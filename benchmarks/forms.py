@@ -5,7 +5,7 @@ ones otherwise. Times are for a feature, with its expansion, in blocks of some e
 "learn" is the pass that gives slots to the features that occur. Bytes are those of w in float32 and of its index. In
 O(.), x is the number of features of an example, m that of examples, w that of weights, n the size of the space, and d
 the depth of the trie. The paper has no exact hash table, and merges sorted arrays where we search
-(`features/forms/base.py` says why).
+(`features/forms.py` says why).
 
     python -m benchmarks.forms [--tiny] [--rows N]
 """

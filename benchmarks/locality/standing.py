@@ -1,7 +1,7 @@
 """DOT of many windows with a w that stands still: predictions, the gap, batch solvers.
 
 Example by example, each window touches all of w. Position by position, the tables of one position stay in the cache
-while all windows look up their k-mers in them (features/position_tables.py); the more windows a call takes, the less it
+while all windows look up their k-mers in them (features/kmer_tables.py); the more windows a call takes, the less it
 matters that the tables have to be fetched.
 """
 
