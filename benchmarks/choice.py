@@ -30,7 +30,7 @@ from dotadd.features.linear import Linear
 from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Problem
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import SOLVERS, batch_solver, choose_solver
 
 COSTS = (0.01, 1.0, 100.0)

@@ -46,7 +46,7 @@ from dotadd.cluster.fitting import agree
 from dotadd.cluster.partitions import Partitions
 from dotadd.cluster.shard import Shard, Task
 from dotadd.features import Linear
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 DATA = ("a9a", "w8a", "synthetic")
 PARTS = (1, 2, 4, 16, 64, 256)

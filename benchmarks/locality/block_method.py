@@ -29,7 +29,7 @@ from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 PLAIN = "plain: every window visited"
 SWEEPS = 10

@@ -17,7 +17,7 @@ from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory, Picked
 from dotadd.problem.problem import Problem
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 TOL = 0.01
 

@@ -11,7 +11,7 @@ from dotadd.cluster.average import average
 from dotadd.problem.on_disk import OnDisk
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 TIGHT = Settings(tol=1e-8, max_passes=20000)
 

@@ -26,7 +26,7 @@ from dotadd.problem.problem import Intercept
 from dotadd.solvers.checkpoint import Checkpoint, CheckpointError
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk
 from dotadd.sources.memory import MemorySource

@@ -27,7 +27,7 @@ from dotadd.cluster.shard import Shard
 from dotadd.errors import DataError, DotaddError
 from dotadd.solvers import checkpoint
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 TOL = Settings(tol=1e-3, max_passes=2000)
 C = 0.1

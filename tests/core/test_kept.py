@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
+from dotadd._util.memory import Budget
 from dotadd.core.block import Block
-from dotadd.core.budget import Budget
 from dotadd.core.kept import KeptRows
 
 DIM = 50

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dotadd import BagOfWords, LinearSVM, NGrams
-from dotadd.core.budget import Budget
+from dotadd._util.memory import Budget
 from dotadd.data.batches import Strings
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.problem.examples import InMemory

@@ -23,7 +23,7 @@ from dotadd.solvers.baselines.selective_block_minimization import selective_bloc
 from dotadd.solvers.certify import Certificate
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.store import bytes_beside
 
 SOLVERS = [block_minimization, selective_block_minimization]

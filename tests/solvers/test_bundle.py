@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from problems import INTERCEPTS, LOSSES, noisy, problem
 
-from dotadd.core.budget import Budget
+from dotadd._util.memory import Budget
 from dotadd.core.losses import Loss, dual_at, total_dual_term
 from dotadd.errors import DotaddError
 from dotadd.solvers import planes as module
 from dotadd.solvers.bundle import METHODS, bundle
 from dotadd.solvers.planes import Planes, Shares
 from dotadd.solvers.result import Reason
+from dotadd.solvers.run import Settings
 from dotadd.solvers.serving import serve
-from dotadd.solvers.settings import Settings
 
 ROOM = 1 << 24
 

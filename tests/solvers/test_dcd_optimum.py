@@ -11,7 +11,7 @@ from dotadd.solvers import certify
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 TIGHT = Settings(tol=1e-7, max_passes=20000)
 

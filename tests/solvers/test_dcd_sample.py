@@ -11,10 +11,10 @@ from dotadd.features.checks import materialize
 from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
-from dotadd.solvers import sample
+from dotadd.solvers import dcd as module
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 N, WIDTH = 400, 12
 PHI = WeightedDegree(3).normalized() + WeightedSpectrum(2).normalized()
@@ -40,7 +40,7 @@ def strings_problem(loss="hinge", intercept="regularized", cost=None, threads=1,
 
 @pytest.fixture(autouse=True)
 def _small_first_sample(monkeypatch):
-    monkeypatch.setattr(sample, "FIRST", 40)
+    monkeypatch.setattr(module, "FIRST", 40)
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])

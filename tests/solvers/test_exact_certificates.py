@@ -14,7 +14,7 @@ from dotadd.errors import DotaddError, NotConvergedWarning
 from dotadd.features import Linear
 from dotadd.solvers.proof import Rounding, RowSums
 from dotadd.solvers.result import Reason, Result, relative_gap
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
 
 SOLVERS = that_need(Needs.ROWS, Needs.PASSES)

@@ -6,7 +6,7 @@ import pytest
 from problems import INTERCEPTS, LOSSES, noisy, problem, sparse
 from scipy.optimize import lsq_linear
 
-from dotadd.core.budget import Budget
+from dotadd._util.memory import Budget
 from dotadd.core.losses import Loss
 from dotadd.features import Linear, Shape
 from dotadd.problem.columns import Columns
@@ -15,7 +15,7 @@ from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.box_qp import box_qp
 from dotadd.solvers.lbfgs import History, Kinks, Proof
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
 
 SOLVERS = that_need(Needs.ROWS, Needs.PASSES)

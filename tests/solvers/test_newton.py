@@ -8,8 +8,8 @@ from problems import INTERCEPTS, noisy, problem
 from dotadd.errors import DotaddError
 from dotadd.solvers.newton import newton
 from dotadd.solvers.result import Reason
+from dotadd.solvers.run import Settings
 from dotadd.solvers.serving import serve
-from dotadd.solvers.settings import Settings
 from dotadd.solvers.table import SOLVERS
 
 SMOOTH = ["squared_hinge", "logistic"]

@@ -10,7 +10,7 @@ from dotadd.features.linear import Linear
 from dotadd.problem.examples import InMemory
 from dotadd.solvers import serving, stream
 from dotadd.solvers.baselines import block_minimization
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
 
 SOLVERS = that_need(Needs.ROWS, Needs.PASSES)

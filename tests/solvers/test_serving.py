@@ -14,7 +14,7 @@ from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
 
 SOLVERS = that_need(Needs.ROWS, Needs.PASSES)

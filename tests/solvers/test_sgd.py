@@ -9,7 +9,7 @@ from dotadd.solvers.baselines.sgd import _pass, _State, sgd
 from dotadd.solvers.clock import Clock
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 
 def hinge_step(cost, margin, norm):

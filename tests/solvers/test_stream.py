@@ -21,7 +21,7 @@ from dotadd.solvers import store as storing
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.store import Store
 from dotadd.solvers.stream import stream
 

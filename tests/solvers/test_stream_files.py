@@ -15,7 +15,7 @@ from problems import arrow
 import dotadd
 from dotadd import LinearSVM
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
-from dotadd.problem.targets import Tally
+from dotadd.problem.columns import Tally
 from dotadd.sources.identity import Watched
 
 MEASURED = """

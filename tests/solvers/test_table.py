@@ -9,7 +9,7 @@ from dotadd import LinearSVM
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError
 from dotadd.solvers import table
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import SOLVERS, Needs, that_need
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from dotadd.features.linear import Linear
 from dotadd.kernel_svm import chunking, double_chunking, smo
 from dotadd.solvers import clock
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
 
 SOLVERS = that_need(Needs.ROWS, Needs.PASSES)

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dotadd._util import locks, temporary
-from dotadd._util.atomic import replacing, require_writable
+from dotadd._util import atomic, locks
+from dotadd._util.atomic import Temporary, replacing, require_writable, sweep
 from dotadd._util.locks import LockFile
-from dotadd._util.temporary import Temporary, sweep
 
 WRITER = """
 import sys, time
@@ -67,7 +66,7 @@ def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_of_a_living_
 
 def left_behind(folder: Path, monkeypatch, name: str, run: str) -> Path:
     """A file that nobody holds any more, made on a machine of this name in this run of its kernel."""
-    monkeypatch.setattr(temporary, "_machine", lambda: (name, run))
+    monkeypatch.setattr(atomic, "_machine", lambda: (name, run))
     made = Temporary(folder / "m")
     made._close()
     return made.path
@@ -76,7 +75,7 @@ def left_behind(folder: Path, monkeypatch, name: str, run: str) -> Path:
 def test_only_files_of_this_machine_are_removed_by_its_name_or_by_the_run_of_its_kernel(tmp_path, monkeypatch):
     machines = [("0" * 6, "1" * 6), ("0" * 6, "2" * 6), ("3" * 6, "1" * 6), ("3" * 6, "2" * 6)]
     paths = [left_behind(tmp_path, monkeypatch, *machine) for machine in machines]
-    monkeypatch.setattr(temporary, "_machine", lambda: machines[0])
+    monkeypatch.setattr(atomic, "_machine", lambda: machines[0])
     sweep(tmp_path)
     assert [path.exists() for path in paths] == [False, False, False, True]
 

@@ -1,4 +1,4 @@
-"""Bytes of memory: how people write them, and how many the machine has free."""
+"""Bytes of memory: how people write them, how many the machine has free, and the Budget that shares them out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from numbers import Real
 from pathlib import Path
+from threading import Lock
 
 from dotadd.errors import DotaddError
 
@@ -88,3 +89,39 @@ def _statistic(path: Path, name: str) -> int:
             if line.startswith(f"{name} "):
                 return int(line.split()[1])
     return 0
+
+
+class Budget:
+    """So many bytes in all. Who takes memory claims it here first, and releases it when it is given back.
+
+    w and what lies beside every row (dual variables, signs, costs) are not counted: they have to be there.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = max(0, int(total))
+        self._taken = 0
+        self._lock = Lock()
+
+    @property
+    def left(self) -> int:
+        """Bytes that nobody has claimed."""
+        return max(0, self.total - self._taken)
+
+    def claim(self, nbytes: int) -> bool:
+        """Take so many bytes, or none if there are fewer left; says which."""
+        with self._lock:
+            fits = self._taken + nbytes <= self.total
+            self._taken += nbytes if fits else 0
+        return fits
+
+    def take(self, nbytes: int) -> int:
+        """Take so many bytes, or as many as are left; says how many."""
+        with self._lock:
+            taken = min(int(nbytes), self.left)
+            self._taken += taken
+        return taken
+
+    def release(self, nbytes: int) -> None:
+        """Give back what was claimed or taken."""
+        with self._lock:
+            self._taken -= nbytes

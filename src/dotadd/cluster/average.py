@@ -29,8 +29,7 @@ from dotadd.cluster.requests import DualVariables, Solve, certify_parts
 from dotadd.cluster.shard import Order, Task
 from dotadd.problem.examples import aligned_zeros
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.run import Run
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Run, Settings
 
 
 def average(

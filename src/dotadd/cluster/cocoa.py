@@ -41,8 +41,7 @@ from dotadd.solvers.checkpoint import CheckpointError
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result, relative_gap
-from dotadd.solvers.run import Run
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Run, Settings
 
 ACCURACY = 0.1  # on a9a, C = 1: 0.3 took half as many rounds again, 0.02 a fifth fewer for 1.6 times the visits
 SWEEPS = 20  # in a round, at most

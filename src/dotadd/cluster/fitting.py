@@ -25,11 +25,11 @@ from dotadd.cluster.shard import Outline, Task
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError, FeatureError
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.problem.columns import Tally
 from dotadd.problem.problem import Intercept
-from dotadd.problem.targets import Tally
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.result import Result
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
 from dotadd.sources.base import Chunk, require_alike
 

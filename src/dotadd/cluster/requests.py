@@ -22,15 +22,15 @@ from dotadd.cluster.engine import Engine, Message, Replies, Request, Told
 from dotadd.cluster.shard import Order, Outline, Shard, Solved, Task
 from dotadd.cluster.subproblem import Step, Subproblem, balance, descend_rows
 from dotadd.features.base import FeatureMap
+from dotadd.problem.columns import Tally
 from dotadd.problem.examples import squared_distance
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Intercept
-from dotadd.problem.targets import Tally
 from dotadd.solvers.certify import SUM_BYTES, Judge, show
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.proof import Certificate, RowSums
 from dotadd.solvers.result import Reason
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.stream import stream
 from dotadd.sources.base import Skipped
 

@@ -26,13 +26,11 @@ from dotadd.cluster.engine import Message, Replies
 from dotadd.core.losses import Loss
 from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.problem.columns import Columns
+from dotadd.problem.columns import Columns, Tally, Targets
 from dotadd.problem.examples import InMemory, aligned_zeros
 from dotadd.problem.on_disk import OnDisk, piece_bytes
 from dotadd.problem.problem import Intercept, Piece, Problem
-from dotadd.problem.survey import Survey, look
-from dotadd.problem.targets import Tally, Targets
-from dotadd.problem.usable import usable_rows
+from dotadd.problem.survey import Survey, look, usable_rows
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.cached import as_arrow

@@ -35,7 +35,7 @@ from dotadd.cluster.shard import Order
 from dotadd.core.block import inner_product, row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term, total_loss
 from dotadd.problem.problem import Intercept, Piece
-from dotadd.solvers.settings import shuffle
+from dotadd.solvers.run import shuffle
 from dotadd.solvers.sweep import INTERCEPT, Descent, Variables, sweep, would_move
 
 

@@ -12,8 +12,8 @@ from threading import Lock
 import numpy as np
 
 from dotadd._jit import kernel
+from dotadd._util.memory import Budget
 from dotadd.core.block import Block, every_row, table_size
-from dotadd.core.budget import Budget
 
 MOST = 0.75  # of what the budget has left: planes and other things that grow want some of it, too
 LOOSE = 0.25  # of the bytes have to belong to rows that may leave before it is worth moving the others

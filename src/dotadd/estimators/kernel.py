@@ -32,8 +32,8 @@ from dotadd.kernel_svm.problem import (
     worst_of,
 )
 from dotadd.model.kernel import KernelModel, pairs
-from dotadd.problem.targets import Tally, Targets
-from dotadd.problem.usable import usable_rows
+from dotadd.problem.columns import Tally, Targets
+from dotadd.problem.survey import usable_rows
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source

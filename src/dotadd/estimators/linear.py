@@ -12,26 +12,24 @@ from typing import Any, Self
 import numpy as np
 
 from dotadd._util.interrupts import interruptible
-from dotadd._util.memory import available, parse_bytes, words
+from dotadd._util.memory import Budget, available, parse_bytes, words
 from dotadd._util.threads import thread_count
-from dotadd.core.budget import Budget
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
 from dotadd.estimators.protocol import Estimator, column, whole
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
+from dotadd.problem.columns import Tally, Targets
 from dotadd.problem.examples import InMemory
 from dotadd.problem.lengths import READ, Lengths, length_advice
 from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
 from dotadd.problem.problem import Intercept, Problem
-from dotadd.problem.survey import Survey, require_room, resolved_map
-from dotadd.problem.targets import Tally, Targets
-from dotadd.problem.usable import usable_rows
+from dotadd.problem.survey import Survey, require_room, resolved_map, usable_rows
 from dotadd.solvers.checkpoint import Checkpoint, none_kept
 from dotadd.solvers.result import Progress, Reason, Result, worst_of
-from dotadd.solvers.settings import Settings
-from dotadd.solvers.table import SOLVERS, Needs, choose_solver
+from dotadd.solvers.run import Settings
+from dotadd.solvers.table import SOLVERS, TOLD, Needs, choose_solver
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.table import Layout
@@ -61,12 +59,9 @@ class LinearSVM(Estimator):
     C : float
         The weight of the losses against the size of w.
     loss : "hinge", "squared_hinge" or "logistic"
-    solver : "auto", "dcd", "ocas", "newton", "lbfgs", "bmrm", "svmperf", "sgd", "pegasos", "cocoa" or "average"
-        "auto" chooses by loss, C and the shape of the data; `result_.why` says why. "dcd" visits the examples one by
-        one; "ocas", "newton" (smooth losses) and "lbfgs" touch them all at once, on all cores; each proves how good its
-        answer is by the duality gap. "sgd" and "pegasos" stop when the objective stalls; "bmrm" and "svmperf" are
-        there to be compared with "ocas". On data in parts, which `fit` takes with `engine`, "cocoa" finds the optimum
-        of all of them in many rounds, and "average" takes the mean of their own optima after one.
+    solver : str
+        "auto" chooses by loss, C and the shape of the data, and `result_.why` says why. Each solver proves how good its
+        answer is by the duality gap, but for those that stop when the objective stalls. Others can be named:
     intercept : "regularized", "free" or "none"
         One more weight on a constant feature, free of any penalty, or absent.
     class_weight : dict, "balanced" or None
@@ -468,3 +463,7 @@ class LinearSVM(Estimator):
         require(isinstance(self.keep, bool | np.bool_), "keep", "True or False")
         if self.memory is not None:
             parse_bytes(self.memory)
+
+
+if LinearSVM.__doc__:  # there is none with python -OO
+    LinearSVM.__doc__ = LinearSVM.__doc__.replace("Others can be named:", f"Others can be named:\n{TOLD}")

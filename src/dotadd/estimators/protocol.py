@@ -23,7 +23,7 @@ from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.model.evaluation import accuracy
 from dotadd.model.file import Classifier, classifier_tags
-from dotadd.problem.targets import positive
+from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
 
 

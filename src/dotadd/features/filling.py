@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dotadd._util.memory import Budget
 from dotadd.core.block import Block, every_row, row_numbers, row_type
-from dotadd.core.budget import Budget
 from dotadd.core.kept import KeptRows, copy_rows
 from dotadd.data.batches import Batch
 

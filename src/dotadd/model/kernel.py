@@ -24,7 +24,7 @@ from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
 from dotadd.model.file import FORMAT, Classifier, Record, Stored, state_tensors
-from dotadd.problem.usable import usable_rows
+from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 

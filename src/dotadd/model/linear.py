@@ -21,7 +21,7 @@ from dotadd.errors import ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.model.file import WEIGHT_TYPES, Classifier, Record, Stored, state_tensors
 from dotadd.problem.examples import InMemory
-from dotadd.problem.usable import usable_rows
+from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 

@@ -18,7 +18,7 @@ from dotadd.errors import DotaddError
 from dotadd.features.base import Origins
 from dotadd.model.linear import Model
 from dotadd.problem.examples import InMemory
-from dotadd.problem.usable import usable_rows
+from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk
 
 if TYPE_CHECKING:

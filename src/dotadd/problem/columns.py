@@ -1,10 +1,19 @@
-"""Columns: the binary problems over some rows. Signs and costs are had by `sign(k)` and `cost(k)`, and nowhere else."""
+"""Columns: the binary problems over some rows. Signs and costs are had by `sign(k)` and `cost(k)`, and nowhere else.
+
+A Tally counts labels chunk by chunk; the Targets that follow tell which classes there are, and make Columns of labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
+
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources.base import Chunk
 
 
 class Columns:
@@ -60,3 +69,147 @@ class PassingColumns(Columns):
 
     def cost(self, k: int, rows: np.ndarray | slice | None = None) -> np.ndarray:
         raise AssertionError("costs come with the pieces of a problem; `hold` it to have those of all rows")
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The classes in order, and C times the weight of each. Two are one binary problem; more, one against the rest."""
+
+    classes: np.ndarray
+    cost_of_class: np.ndarray
+
+    @property
+    def problems(self) -> list[int]:
+        """The class that is positive in each binary problem."""
+        return list(range(len(self.classes))) if len(self.classes) > 2 else [1]
+
+    def columns(self, chunk: Chunk) -> Columns:
+        """The binary problems over the examples of a chunk."""
+        codes = self.codes(chunk)
+        return Columns(self.signs(codes), self.cost(chunk, codes))
+
+    def codes(self, chunk: Chunk) -> np.ndarray:
+        """The number of each example's class."""
+        y = np.asarray(chunk.y)
+        if len(self.classes) == 2:
+            codes = (y == self.classes[1]).astype(np.int64)
+            unknown = np.flatnonzero((y != self.classes[0]) & (codes == 0))
+        else:
+            codes = np.searchsorted(self.classes, y)
+            unknown = np.flatnonzero(self.classes[np.minimum(codes, len(self.classes) - 1)] != y)
+        if len(unknown):
+            raise chunk.error(int(unknown[0]), f"label {y[unknown[0]]} was not there before: the data has changed")
+        return codes
+
+    def signs(self, codes: np.ndarray) -> list[np.ndarray]:
+        """+1 and -1 of each binary problem."""
+        return [np.where(codes == k, 1, -1).astype(np.int8) for k in self.problems]
+
+    def cost(self, chunk: Chunk, codes: np.ndarray) -> np.ndarray:
+        """C_i = C * class weight * sample weight."""
+        cost = self.cost_of_class[codes]
+        return cost if chunk.weight is None else cost * chunk.weight
+
+
+def positive(value: Any) -> bool:
+    """Whether this is a number above 0 that float64 can hold."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return 0.0 < float(value) < np.inf
+    except OverflowError:
+        return False
+
+
+class Tally:
+    """Counts the classes of the chunks that it sees, and refuses labels and weights that cannot be."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.classes: np.ndarray | None = None
+        self.totals = np.empty(0)  # weight of each class
+        self.lightest = np.inf  # weight of an example that counts
+
+    def note(self, chunk: Chunk) -> None:
+        if chunk.y is None:
+            raise DataError("has no labels to train on; say where they are with label= (--label)", chunk.path_of(0))
+        y = np.asarray(chunk.y)
+        if y.dtype.kind == "f":
+            bad = np.flatnonzero(y != np.floor(y))
+            if len(bad):
+                message = f"Unknown label type: {y[bad[0]]} is no class; labels are names or whole numbers"
+                raise chunk.error(int(bad[0]), message)
+            large = np.flatnonzero(np.abs(y) >= 2.0**53)  # neighbours may have become one number
+            if len(large):
+                message = f"label {y[large[0]]:.17g} is too large; give labels of 2^53 and more as integers or names"
+                raise chunk.error(int(large[0]), message)
+        weight = None if chunk.weight is None else np.asarray(chunk.weight, np.float64)
+        if weight is not None and not (np.isfinite(weight) & (weight >= 0.0)).all():
+            row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))[0])
+            raise chunk.error(row, f"sample weight {weight[row]} is not a number >= 0")
+        if weight is not None:
+            self.lightest = float(np.min(weight, where=weight > 0.0, initial=self.lightest))
+        self.rows += len(y)
+        if len(y):
+            self._count(*_unique(y), weight)
+
+    def _count(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
+        found = np.bincount(codes, weights=weight, minlength=len(classes))
+        if self.classes is None:
+            self.classes, self.totals = classes, found.astype(np.float64)
+            return
+        known = np.union1d(self.classes, classes)
+        totals = np.zeros(len(known))
+        totals[np.searchsorted(known, self.classes)] += self.totals
+        totals[np.searchsorted(known, classes)] += found
+        self.classes, self.totals = known, totals
+
+    def targets(self, C: float, class_weight: Mapping[Any, float] | str | None, path: str | None) -> Targets:
+        """What there is to separate, if there are two classes that count."""
+        classes = self.classes
+        if classes is None:
+            raise DataError("no row is left to train on", path)
+        if len(classes) < 2:
+            label = f"{classes[0]:g}" if classes.dtype.kind == "f" else str(classes[0])
+            raise DataError(f"all labels are {label}: one class only, and two or more are needed", path)
+        for label, total in zip(classes, self.totals, strict=True):
+            if total == 0.0:
+                raise DataError(f"every example of class {label!s} has zero weight: two classes are needed")
+        factors = np.ones(len(classes))
+        if isinstance(class_weight, str):
+            with np.errstate(over="ignore"):  # told below
+                factors = self.totals.sum() / (len(classes) * self.totals)
+        elif class_weight is not None:
+            unknown = set(class_weight) - set(classes.tolist())
+            if unknown:
+                raise DotaddError(f"class_weight names labels that the data has not: {sorted(map(str, unknown))}")
+            for label, weight in class_weight.items():
+                if not positive(weight):
+                    shown = f"{weight:g}" if isinstance(weight, float) else repr(weight)
+                    message = f"class_weight gives class {label!s} the weight {shown}, which is no number above 0"
+                    raise DotaddError(f"{message}: all classes have to count")
+            factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
+        return Targets(classes, self._costs(C, factors))
+
+    def _costs(self, C: float, factors: np.ndarray) -> np.ndarray:
+        """C times the weight of each class, if float64 can tell what the examples cost, alone and together."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            costs = C * factors
+            least, total = costs.min() * min(1.0, self.lightest), float(np.sum(costs * np.maximum(self.totals, 1.0)))
+        if not (least >= np.finfo(np.float64).tiny and total < np.inf):
+            side = "small" if total < np.inf else "large"
+            raise DotaddError(
+                f"C = {C:g} times weights of classes and examples is too {side} for a number: bring them closer to 1"
+            )
+        return costs
+
+
+def _unique(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels in order, and for each example the number of its label."""
+    others = y[y != y[0]]
+    if not len(others):
+        return y[:1], np.zeros(len(y), np.int64)
+    if (others == others[0]).all():  # two classes, found without sorting all labels
+        classes = np.unique(np.array([y[0], others[0]]))
+        return classes, (y == classes[1]).astype(np.int64)
+    return np.unique(y, return_inverse=True)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import kernel
+from dotadd._util.memory import Budget
 from dotadd._util.threads import PIECE, for_each, row_pieces
 from dotadd.core import block as blocks
 from dotadd.core.block import Block
-from dotadd.core.budget import Budget
 from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap, Part, require_room, squared_norms_of
 from dotadd.features.filling import CALL_NONZEROS, Filling, Picked

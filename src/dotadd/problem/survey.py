@@ -17,11 +17,9 @@ from dotadd.errors import DataError, FeatureError
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
 from dotadd.features.on_demand import OnDemand
-from dotadd.problem.columns import Columns, PassingColumns
+from dotadd.problem.columns import Columns, PassingColumns, Tally, Targets
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Intercept, Problem
-from dotadd.problem.targets import Tally, Targets
-from dotadd.problem.usable import usable_rows
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.identity import Watched
 
@@ -175,3 +173,17 @@ def resolved_map(phi: FeatureMap | str | None, data: Chunk, shape: Shape) -> Fea
     require_kind(phi, batch)
     phi = phi.resolve(shape)
     return phi if batch is data.batch else OnDemand(phi)
+
+
+def usable_rows(chunk: Chunk, phi: FeatureMap, source: Source) -> Chunk:
+    """The rows of a chunk that phi can take. The first bad one raises, or with "skip" all are left out and counted."""
+    bad: list[int] = []
+    rest = 0
+    while rest < len(chunk) and (found := phi.check(chunk.batch.slice(rest, len(chunk)))) is not None:
+        error = chunk.error(rest + found.row, found.message, found.column)
+        if source.on_bad_row != "skip":
+            raise error
+        source.skipped.add(error)
+        bad.append(rest + found.row)
+        rest = bad[-1] + 1
+    return chunk.take(np.delete(np.arange(len(chunk)), bad)) if bad else chunk

@@ -22,7 +22,7 @@ from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, Solver
 
 ROWS, FEATURES, COST = 60, 5, 0.3

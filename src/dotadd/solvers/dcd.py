@@ -20,7 +20,7 @@ corrects them, so w stays good for the primal; the identity above gains the term
 which is added at the end, the sum built from scratch in float64.
 
 Where a DOT of many examples at once is much cheaper than visits (`bulk`, see problem/examples.py), training begins on
-a sample (sample.py), and all margins are computed not only at the end but whenever the examples at hand are solved
+a `Sample`, and all margins are computed not only at the end but whenever the examples at hand are solved
 three times as well as all were: only examples that would move are visited until then.
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
@@ -30,6 +30,7 @@ the multiplier, updated after each pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -42,9 +43,7 @@ from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.result import Progress, Reason, Result, relative_gap
-from dotadd.solvers.run import Run
-from dotadd.solvers.sample import Sample
-from dotadd.solvers.settings import Settings, shuffle
+from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.sweep import (
     ACTIVE,
     BALANCE,
@@ -57,6 +56,7 @@ from dotadd.solvers.sweep import (
     would_move,
 )
 
+FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 
 
@@ -276,3 +276,42 @@ def _within_bounds(problem: Problem[InMemory], k: int, alpha: np.ndarray) -> np.
     cost = problem.columns.cost(k)
     upper = np.inf if problem.loss is Loss.SQUARED_HINGE else cost
     return np.where(cost > 0.0, np.clip(np.asarray(alpha, np.float64), 0.0, upper), 0.0)
+
+
+class Sample:
+    """The examples that take part in training: few at first, then twice as many again and again, until all do.
+
+    On large data most examples are classified well by a w that has seen only some of them, and a dual solver never has
+    to touch these: their dual variables are 0 and stay 0. One DOT of all examples tells which they are. Where a DOT of
+    many examples is much cheaper than visiting them one by one, it pays to find w on a sample, to double the sample,
+    and to visit only the newcomers that the DOT finds on the wrong side of the margin.
+
+    Examples outside have cost 0 in `problem`; `rows` is None for all.
+    """
+
+    def __init__(self, problem: Problem[InMemory], rng: np.ndarray, *, grows: bool) -> None:
+        self.whole_problem = problem
+        self.size = len(problem.examples)
+        if grows and self.size > FIRST:
+            self.order = row_numbers(np.ones(self.size, np.bool_))
+            shuffle(self.order, rng)
+            self.size = FIRST
+        self._choose()
+
+    @property
+    def whole(self) -> bool:
+        return self.rows is None
+
+    def grow(self) -> None:
+        """Twice as many, or all if that leaves less than as many again."""
+        self.size *= 2
+        if 2 * self.size > len(self.order):
+            self.size = len(self.order)
+        self._choose()
+
+    def _choose(self) -> None:
+        self.problem = self.whole_problem
+        self.rows: np.ndarray | None = None
+        if self.size < len(self.problem.examples):
+            self.rows = np.sort(self.order[: self.size]).astype(np.int64)
+            self.problem = replace(self.problem, columns=self.problem.columns.within(self.rows))

@@ -33,8 +33,7 @@ from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, balanced_dual, best_intercept
 from dotadd.solvers.result import Progress, Reason, Result, relative_gap
-from dotadd.solvers.run import Run
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Run, Settings
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Piece, Problem
-from dotadd.solvers.settings import shuffle
+from dotadd.solvers.run import shuffle
 from dotadd.solvers.sweep import Variables
 
 FULL = 0.9  # of the capacity: time to be less generous

@@ -39,8 +39,7 @@ from dotadd.solvers.checkpoint import Arrays, CheckpointError
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.run import Run
-from dotadd.solvers.settings import Settings, shuffle
+from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 from dotadd.solvers.sweep import Descent, Variables, sweep, would_move

@@ -25,7 +25,7 @@ from dotadd.problem.problem import Examples, Problem
 
 if TYPE_CHECKING:
     from dotadd.solvers.result import Result
-    from dotadd.solvers.settings import Settings
+    from dotadd.solvers.run import Settings
 
 Solve = Callable[..., "list[Result]"]
 
@@ -158,6 +158,8 @@ _TABLE = (
     Solver("average", "the mean of the parts' own optima, after one round", Needs.PARTS, baseline=True),
 )  # fmt: skip
 SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _TABLE}
+TOLD = "\n".join(f'        "{name}": {solver.what}; needs {solver.needs.value}' for name, solver in SOLVERS.items())
+"""The lines of a docstring."""
 
 
 def that_need(*needs: Needs) -> dict[str, Solver]:

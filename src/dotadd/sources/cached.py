@@ -24,8 +24,7 @@ from pathlib import Path
 
 from dotadd._util import memory
 from dotadd._util.atomic import require_writable
-from dotadd._util.held_file import HeldFile
-from dotadd._util.locks import SHARED, LockFile, try_lock
+from dotadd._util.locks import SHARED, HeldFile, LockFile, try_lock
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.around import Kept
 from dotadd.sources.arrow import ArrowFile

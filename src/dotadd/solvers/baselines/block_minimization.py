@@ -34,8 +34,7 @@ from dotadd.solvers.certify import certify, judges_of
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.run import Run
-from dotadd.solvers.settings import Settings, shuffle
+from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.store import bytes_beside
 from dotadd.solvers.sweep import GAP, HALF_NORM, Descent, Variables, sweep
 

@@ -20,7 +20,7 @@ from dotadd.problem.on_disk import OnDisk, piece_bytes
 from dotadd.problem.problem import Problem
 from dotadd.solvers.baselines.block_minimization import Held, State, minimize_blocks
 from dotadd.solvers.result import Result
-from dotadd.solvers.settings import Settings
+from dotadd.solvers.run import Settings
 
 KEPT = 0.5  # of the memory is for examples that are kept
 

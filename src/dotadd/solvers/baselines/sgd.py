@@ -34,8 +34,7 @@ from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.result import Progress, Reason, Result
-from dotadd.solvers.run import Run
-from dotadd.solvers.settings import Settings, shuffle
+from dotadd.solvers.run import Run, Settings, shuffle
 
 SAMPLE = 1000  # examples that the calibration looks at
 PATIENCE = 3  # passes that may go by without an improvement, since each pass's estimate is noisy
