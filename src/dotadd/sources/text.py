@@ -55,9 +55,13 @@ def pieces(
     `on_progress` is told with each piece what share of the file is done. A record of more than `largest` bytes is
     refused as soon as it is that large.
     """
-    buffer, have, line = bytearray(max(nbytes, 1) + 1), 0, 1
+    have, line = 0, 1
     with decompressed(path) as (raw, file):
         size = max(1, os.fstat(raw.fileno()).st_size)
+        # To clear 32 MB takes longer than to read a small file, so there is no more room than for all of it, if its
+        # size is known (that of a pipe is 0).
+        room = min(nbytes, size + 1) if file is raw and size > 1 else nbytes
+        buffer = bytearray(max(room, 1) + 1)
         ended = False
         while not ended:
             have, ended = _fill(file, path, buffer, have)
