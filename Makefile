@@ -2,6 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# A worker a core. Each has a stretch of the tests, and takes from the other when it is done: so what a file's tests share is made
+# once, and both do not compile the same kernels at the same time.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# Tests start many processes: bytecode is kept for the next one, also where the environment says otherwise (0.5 s for each).
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test checked coverage fuzz soak lint bench clean
 
@@ -36,7 +41,7 @@ demo: $(VENV)/.package
 	$(BIN)/dotadd demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST)
 	$(MAKE) checked
 
 # The same by area, for whoever works in one; together they are all tests.
@@ -49,7 +54,7 @@ TESTS_automata := automata
 TESTS_cluster := cluster
 TESTS_cli := cli programs
 $(AREAS:%=test-%): test-%: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto $(TESTS_$*:%=tests/%)
+	$(PYTEST) $(TESTS_$*:%=tests/%)
 
 # Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
 CHECKED := block_operations threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
@@ -57,11 +62,11 @@ CHECKED := block_operations threads line_search simplex_qp bundle newton lbfgs d
 	block_minimization transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
 CHECKED_FILES = $(foreach name,$(CHECKED),$(wildcard tests/*/test_$(name).py))
 checked: $(VENV)/.dev
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n auto $(CHECKED_FILES)
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(CHECKED_FILES)
 
 # Coverage sees into kernels only when they run as Python.
 coverage: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --cov=dotadd --cov-report=term-missing:skip-covered $(CHECKED_FILES) tests/core/test_losses.py tests/estimators/test_estimator.py
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov=dotadd --cov-report=term-missing:skip-covered $(CHECKED_FILES) tests/core/test_losses.py tests/estimators/test_estimator.py
 
 # Too long for CI; SOAK="--kills 5 --jobs vectors" makes it shorter. A little of it is in the tests.
 soak: $(VENV)/.dev

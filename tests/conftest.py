@@ -1,6 +1,7 @@
 """Settings of the test run."""
 
 import builtins
+import gc
 import os
 import signal
 import threading
@@ -14,7 +15,15 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
 
 # The first example may compile, so none has a deadline; CI draws the same examples each time.
 settings.register_profile("dotadd", deadline=None, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("dotadd")
+# Where every access is checked, the question is whether any of them is out of bounds; the rest is asked without.
+settings.register_profile("checked", parent=settings.get_profile("dotadd"), max_examples=15)
+settings.load_profile("checked" if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else "dotadd")
+
+
+def pytest_collection_finish():
+    """The modules and thousands of tests that are there now stay: no search for garbage has to look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
