@@ -1,6 +1,5 @@
 """Signals sent to `dotadd train` as a process: it answers soon, and the model so far is there."""
 
-import itertools
 import os
 import pty
 import re
@@ -18,7 +17,7 @@ from dotadd.solvers.result import Reason
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
-SOON = 30  # seconds; it takes less than one, but machines are slow at times
+SOON = 120  # seconds; it takes less than one, but machines are slow at times
 HARD = ["-C", "1000", "--tol", "1e-13", "--max-passes", "100000000"]
 
 
@@ -32,16 +31,27 @@ def command(data, output, *options):
     return [sys.executable, "-m", "dotadd", "train", data, "-o", str(output), *HARD, *options]
 
 
-def started(arguments, log, **options):
-    """The process, once it has told of some passes."""
-    process = subprocess.Popen([*arguments, "--log", str(log)], text=True, **options)
-    until = time.monotonic() + 4 * SOON
-    while (
-        time.monotonic() < until and process.poll() is None and not (log.exists() and log.read_text().count("\n") > 2)
-    ):
-        time.sleep(0.02)
-    assert process.poll() is None, process.communicate()
-    return process
+@pytest.fixture
+def started():
+    """Starts a process and waits until it has told of some passes. It would train without end if its test failed."""
+    processes = []
+
+    def start(arguments, log, prepare=lambda: None, **options):
+        def heard():  # under nohup, tests have inherited that SIGHUP is ignored
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            prepare()
+
+        process = subprocess.Popen([*arguments, "--log", str(log)], text=True, preexec_fn=heard, **options)
+        processes.append(process)
+        while process.poll() is None and not (log.exists() and log.read_text().count("\n") > 2):
+            time.sleep(0.02)
+        assert process.poll() is None, process.communicate()
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 KINDS = {"memory": [], "stream": ["--memory", "200kB"], "ocas": ["--solver", "ocas"]}
@@ -49,13 +59,16 @@ KINDS = {"memory": [], "stream": ["--memory", "200kB"], "ocas": ["--solver", "oc
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [
-        *itertools.product(["SIGINT", "SIGTERM", "SIGHUP"], ["memory", "stream"]),
+    [  # the first is answered with a proof, the other two by the same lines without one
+        ("SIGINT", "memory"),
+        ("SIGINT", "stream"),
         ("SIGINT", "ocas"),
+        ("SIGTERM", "memory"),
         ("SIGTERM", "ocas"),
+        ("SIGHUP", "stream"),
     ],
 )
-def test_a_signal_saves_the_model_so_far(data, tmp_path, name, kind):
+def test_a_signal_saves_the_model_so_far(data, started, tmp_path, name, kind):
     number, output = getattr(signal, name), tmp_path / "m"
     process = started(command(data, output, *KINDS[kind]), tmp_path / "log", stderr=subprocess.PIPE)
     process.send_signal(number)
@@ -71,7 +84,7 @@ def test_a_signal_saves_the_model_so_far(data, tmp_path, name, kind):
 
 
 @pytest.mark.parametrize("kind", ["memory", "stream"])
-def test_a_second_ctrl_c_leaves_out_the_proof_and_saves_the_model(data, tmp_path, kind):
+def test_a_second_ctrl_c_leaves_out_the_proof_and_saves_the_model(data, started, tmp_path, kind):
     output = tmp_path / "m"
     process = started(command(data, output, *KINDS[kind]), tmp_path / "log", stderr=subprocess.PIPE)
     said = ""
@@ -85,7 +98,7 @@ def test_a_second_ctrl_c_leaves_out_the_proof_and_saves_the_model(data, tmp_path
     assert dotadd.load(output).training["reason"] == Reason.INTERRUPTED.value
 
 
-def test_nohup_means_that_sighup_is_ignored(data, tmp_path):
+def test_nohup_means_that_sighup_is_ignored(data, started, tmp_path):
     output = tmp_path / "m"
     arguments = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command(data, output)]
     process = started(arguments, tmp_path / "log", stderr=subprocess.PIPE)
@@ -101,7 +114,7 @@ def test_nohup_means_that_sighup_is_ignored(data, tmp_path):
     assert process.returncode == 128 + signal.SIGTERM
 
 
-def test_a_terminal_that_is_closed_ends_training_with_the_model_so_far(data, tmp_path):
+def test_a_terminal_that_is_closed_ends_training_with_the_model_so_far(data, started, tmp_path):
     """The bar is on the terminal when that goes away, which sends SIGHUP; no line can be written any more."""
     output = tmp_path / "m"
     ours, theirs = pty.openpty()
@@ -114,7 +127,7 @@ def test_a_terminal_that_is_closed_ends_training_with_the_model_so_far(data, tmp
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     process = started(
-        command(data, output), tmp_path / "log", stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=own_terminal
+        command(data, output), tmp_path / "log", stdin=theirs, stdout=theirs, stderr=theirs, prepare=own_terminal
     )
     os.close(theirs)
     os.close(ours)
@@ -135,7 +148,7 @@ def test_a_stderr_that_is_closed_does_not_end_training(tmp_path, how):
     assert dotadd.load(tmp_path / "m").predict(str(tmp_path / "x.svm")).tolist() == [1, -1, 1, -1]
 
 
-def test_a_pipe_whose_reader_is_gone_does_not_end_training(data, tmp_path):
+def test_a_pipe_whose_reader_is_gone_does_not_end_training(data, started, tmp_path):
     output = tmp_path / "m"
     process = started(command(data, output, "--max-time", "3"), tmp_path / "log", stderr=subprocess.PIPE)
     process.stderr.close()  # lines appear once a second

@@ -54,7 +54,10 @@ def test_ctrl_c_keeps_the_model_and_a_checkpoint_that_other_workers_go_on_from(f
     """The signal goes to the whole process group, as from a terminal, and the workers must not mind."""
     options = ["part-*.svm", "-o", "m", "-C", "10", "--tol", "1e-7", "--max-passes", "100000"]
     command = [sys.executable, "-m", "dotadd", "train", *options, "--workers", "2", "--log", "log"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # tests under nohup ignore it
+    )  # fmt: skip
     while process.poll() is None:
         if os.path.exists("log") and os.path.getsize("log"):
             break
