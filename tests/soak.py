@@ -109,11 +109,11 @@ def make_data(folder: Path, scale: float = 1.0) -> None:
 class Soak:
     """One job, disturbed in a folder of its own, which may be a disk of its own."""
 
-    def __init__(self, job: Job, folder: Path, scale: float = 1.0, *, alone: bool = False) -> None:
+    def __init__(self, job: Job, folder: Path, scale: float = 1.0, *, alone: bool = False, runs: int = 2) -> None:
         self.job, self.folder, self.alone = job, folder, alone
         make_data(folder, scale * job.scale)
         given = self.names()
-        for _ in range(2):  # what has to be compiled is compiled in the first, and is no part of the seconds
+        for _ in range(runs):  # what has to be compiled is compiled in the first, and is no part of the seconds
             process = self.start()
             self.wait_for_work(process)
             began = time.monotonic()
@@ -193,10 +193,12 @@ class Soak:
         self.check_output()
         return at_work
 
-    def fill_disk(self, room: int) -> None:
+    def fill_disk(self, room: int, cache: str | None = None) -> None:
         """There are so many bytes left on the disk, or, where it is not the job's own, for each file. Nothing can be
-        written elsewhere."""
+        written elsewhere. With a cache of compiled kernels, they are found there."""
         env = {"HOME": str(self.folder), "TMPDIR": str(self.folder)}
+        if cache is not None:
+            env["XDG_CACHE_HOME"] = cache
         if not self.alone:
             ended = self.run(env=env, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
         else:

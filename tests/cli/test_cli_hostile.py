@@ -202,7 +202,7 @@ def test_no_command_prints_names_and_labels_raw(folder, capsys, monkeypatch, ter
         ("inspect", model): 0,
         ("inspect", model, "--data", data, *reading): 0,
         ("convert", data, f"{HOSTILE}.arrow", *reading): 0,
-        ("compare", data, *reading, "-o", f"{HOSTILE}.html", "--features", "NGrams(1)", "--max-passes", 3): 0,
+        ("compare", data, *reading, "-o", f"{HOSTILE}.html", "--features", "NGrams(1, bits=8)", "--max-passes", 3): 0,
         ("train", f"{HOSTILE}.csv", "--label", "y", "-o", f"csv {model}"): 0,
         ("inspect", f"csv {model}", "--data", f"{HOSTILE}.csv", "--label", "y"): 0,
         ("train", f"none {HOSTILE}", "-o", model): 2,
@@ -239,8 +239,11 @@ def test_labels_that_the_screen_has_no_letters_for_are_escaped(folder, encoding)
         "evaluate m2 u.jsonl --label y",
         "predict m2 u.jsonl",
     ]
-    for command in commands:
-        words = [sys.executable, "-m", "dotadd", *command.split(), "--column", "x"]
-        environment = os.environ | {"PYTHONIOENCODING": encoding}
-        done = subprocess.run(words, capture_output=True, env=environment, check=True)
-    assert unescaped(done.stdout.decode(encoding)).splitlines()[0].split("\t")[0] == "caf\u00e9 \u4e2d"
+    program = "import sys; from dotadd.cli import run\n"
+    program += "for command in sys.argv[1:]:\n"
+    program += "    print('--')\n"
+    program += "    assert run([*command.split(), '--column', 'x']) == 0, command\n"
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", program, *commands], capture_output=True, env=environment, check=True)
+    predicted = done.stdout.decode(encoding).rpartition("--\n")[2]
+    assert unescaped(predicted).splitlines()[0].split("\t")[0] == "caf\u00e9 \u4e2d"

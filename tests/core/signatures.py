@@ -50,10 +50,10 @@ def main():
             for solver in solvers:
                 train(X, y, solver=solver, loss=SMOOTH, dtype=dtype)
     maps = {
-        "NGrams((2, 3))": texts,
-        "BagOfWords().normalized()": texts,
-        "WordNGrams((1, 2))": texts,
-        "NGrams(2).indexed()": texts,
+        "NGrams((2, 3), bits=10)": texts,
+        "BagOfWords(bits=10).normalized()": texts,
+        "WordNGrams((1, 2), bits=10)": texts,
+        "NGrams(2, bits=10).indexed()": texts,
         "Spectrum(3)": dna,
         "WeightedDegree(4)": dna,
         "WeightedDegree(6).hashed(4) + 0.5 * Spectrum(4).normalized()": dna,

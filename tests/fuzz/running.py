@@ -53,7 +53,8 @@ def run(name: str, seed: int, numbers: range, at: Callable[[int], None]) -> list
     warnings.simplefilter("ignore")
     format = FORMATS[name]()
     wrong = []
-    with tempfile.TemporaryDirectory() as folder:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # to write a file again waits for the disk
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         path = os.path.join(folder, format.name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _limit_addresses()

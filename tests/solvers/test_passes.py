@@ -59,7 +59,9 @@ def test_passes_are_readings(solver, loss, intercept, monkeypatch):
     X, y = noisy(n=120, seed=3)
     flow = flow_of(sparse(X), Linear(), y, 0.3, 4000, loss=loss, intercept=intercept)
     readings = Readings(flow, monkeypatch)
-    (result,) = solved(solver, flow, readings, Settings(tol=1e-2, max_passes=60))
+    # A pass of block minimization solves each piece well, and a dozen are as good as many.
+    passes = 12 if solver.endswith("block_minimization") else 60
+    (result,) = solved(solver, flow, readings, Settings(tol=1e-2, max_passes=passes))
     assert result.passes == readings.count > 0
     assert readings.proofs > 0
     assert result.trace[-1].passes <= result.passes

@@ -194,19 +194,21 @@ def command(*arguments):
 
 
 def test_kill_9_and_resume_end_with_the_same_model(tmp_path):
-    path = arrow(tmp_path / "x.arrow", 20_000, 30, batch=500)
-    options = ["--memory", "200kB", "--jobs", "1", "--tol", "1e-5", "-C", "10", "--quiet"]
+    path = arrow(tmp_path / "x.arrow", 2000, 30, batch=500)
+    options = ["--memory", "25kB", "--jobs", "1", "--tol", "1e-3", "-C", "10", "--quiet"]
     subprocess.run(command(path, "-o", tmp_path / "unbroken", *options), check=True)
     broken = command(path, "-o", tmp_path / "broken", *options, "--checkpoint-every", "0.05")
-    process = subprocess.Popen(broken)
     checkpoint = tmp_path / "broken.checkpoint"
-    deadline = time.monotonic() + 60
-    while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert process.poll() is None, "it was over before it could be killed"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    for _ in range(5):  # on a machine where it is over before it can be killed, try again
+        checkpoint.unlink(missing_ok=True)
+        process = subprocess.Popen(broken)
+        while not checkpoint.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.returncode == -signal.SIGKILL:
+            break
+    assert process.returncode == -signal.SIGKILL, "it was over before it could be killed"
     assert checkpoint.exists()
     assert not (tmp_path / "broken").exists()
     subprocess.run([*broken, "--resume"], check=True)

@@ -14,7 +14,7 @@ import dotadd
 from dotadd.sources import open as open_source
 from dotadd.sources.cached import as_arrow
 
-JOBS = 5
+JOBS = 3
 
 
 @pytest.fixture
