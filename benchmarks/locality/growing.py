@@ -27,8 +27,8 @@ class Counted(InMemory):
 
     visits = 0
 
-    def blocks(self, rows: np.ndarray | None = None, *, ahead: bool = False) -> Iterator[Picked]:
-        for picked in super().blocks(rows, ahead=ahead):
+    def blocks(self, rows: np.ndarray | None = None, *, ahead: bool = False, focus: bool = False) -> Iterator[Picked]:
+        for picked in super().blocks(rows, ahead=ahead, focus=focus):
             self.visits += len(picked.rows)
             yield picked
 

@@ -62,10 +62,10 @@ def test_a_solver_that_tells_nothing_is_found():
 
 def test_a_solver_that_ignores_the_limit_on_passes_is_found():
     def solve(problem, settings, start):
-        return DCD(problem, replace(settings, max_passes=10**6, tol=max(settings.tol, 1e-5)), start)
+        return SOLVERS["bmrm"](problem, replace(settings, max_passes=10**6, tol=max(settings.tol, 1e-5)), start)
 
     with pytest.raises(AssertionError, match="max_passes is 2"):
-        check_solver(replace(DCD, solve=solve))
+        check_solver(replace(SOLVERS["bmrm"], solve=solve))
 
 
 def test_a_solver_far_from_the_optimum_that_proves_nothing_is_found():

@@ -13,7 +13,7 @@ import numpy as np
 
 from dotadd._jit import kernel
 from dotadd._util.memory import Budget
-from dotadd.core.block import Block, every_row, table_size
+from dotadd.core.block import LONG, Block, every_row, table_size
 
 MOST = 0.75  # of what the budget has left: planes and other things that grow want some of it, too
 LOOSE = 0.25  # of the bytes have to belong to rows that may leave before it is worth moving the others
@@ -117,6 +117,12 @@ def merge(start, end, indices, values, count):
     longest = np.int64(0)
     for j in range(count):
         longest = max(longest, np.int64(end[j] - start[j]))
+    if longest > LONG:  # no more places than there are slots, however long a row is
+        highest = np.int64(0)
+        for j in range(count):
+            for k in range(np.uint64(start[j]), np.uint64(end[j])):
+                highest = max(highest, np.int64(indices[k]))
+        longest = min(longest, highest + 1)
     keys = np.zeros(table_size(longest), np.uint64)  # the index + 1; 0 is an empty place
     places = np.zeros(len(keys), np.uint64)  # where it was written to
     sums = np.zeros(len(keys), np.float64)

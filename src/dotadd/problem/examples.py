@@ -278,7 +278,7 @@ class InMemory:
         return int(np.max(self._lengths())) if len(self) else 0
 
     @cached_property
-    def _nonzeros(self) -> float:
+    def mean_length(self) -> float:
         """Non-zeros of a row on average, at most."""
         return max(1.0, float(np.mean(self._lengths()))) if len(self) else 1.0
 
@@ -293,7 +293,7 @@ class InMemory:
             return row_pieces(n, self.threads)
         if view is None:
             return row_pieces(n, self.threads, SHARE)
-        nonzeros = int(n * self._nonzeros)
+        nonzeros = int(n * self.mean_length)
         wanted = self.threads * SHARE if self.threads > 1 else 1
         least = CALL_LEAST if view.indices is not None else CALL_LEAST_DENSE
         count = max(1, min(wanted, nonzeros // least), nonzeros // CALL_NONZEROS)
@@ -324,7 +324,7 @@ class InMemory:
 
         pieces = self._pieces(used)
         slots = (self.threads - 1) * self.dim
-        few = slots <= SLOTS_A_NONZERO * len(used) * self._nonzeros and slots * len(ws) <= PARTS
+        few = slots <= SLOTS_A_NONZERO * len(used) * self.mean_length and slots * len(ws) <= PARTS
         return Sum(add, pieces, ws, min(self.threads, len(pieces)) if few else 1)
 
     def _sums_of_tiles(self, coefficients: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> list[Sum]:

@@ -23,6 +23,8 @@ Where a DOT of many examples at once is much cheaper than visits (`bulk`, see pr
 a `Sample`, and all margins are computed not only at the end but whenever the examples at hand are solved
 three times as well as all were: only examples that would move are visited until then.
 
+When few examples are left that move, and many passes would be needed, they are moved to their joint optimum (tail.py).
+
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
 the multiplier, updated after each pass.
 """
@@ -55,6 +57,7 @@ from dotadd.solvers.sweep import (
     sweep,
     would_move,
 )
+from dotadd.solvers.tail import LOOK_BACK, has_tail, pays, solved_together
 
 FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
@@ -71,6 +74,7 @@ class _State(Run):
         self.active = (problem.columns.cost(k) > 0.0).astype(np.uint8)
         self.descent = Descent(w, problem.intercept)
         self.target, self.failures, self.look_again = 0.0, 0, 0
+        self.tails, self.next_tail = 0, 0
         self.judge: Judge | None = None  # what the latest look at all margins has told
         self.gap = np.nan
         self.restart()
@@ -97,6 +101,34 @@ class _State(Run):
 
     def new_judge(self, problem: Problem[InMemory]) -> Judge:
         return Judge(problem, self.k, self.w, self.alpha, self.intercept)
+
+    def tail_pays(self, nonzeros: float, settings: Settings) -> bool:
+        """Whether to solve for all active examples at once now."""
+        due = self.next_tail <= self.passes < settings.max_passes
+        return due and pays(self.trace, nonzeros, settings.tol, settings.max_passes)
+
+    def solve_tail(self, clock: Clock, tol: float) -> None:
+        """Move the alpha of all active examples to their joint optimum. If examples that were not active spoil it, the
+        next time comes later."""
+        rows = row_numbers(self.active)
+        with clock.anywhere():
+            (output,) = self.problem.outputs([self.w], rows)
+            output += self.intercept
+            best = solved_together(self.problem, self.k, rows, self.alpha[rows], output, tol * abs(self.descent.dual))
+        change = np.zeros(len(self.alpha))
+        change[rows] = (best - self.alpha[rows]) * self.problem.columns.sign(self.k, rows)
+        self.problem.examples.add([change], [self.w])
+        self.alpha[rows] = best
+        self.passes += 1
+        self.tails += 1
+        self.next_tail = self.passes + LOOK_BACK * 2**self.tails
+
+    def after_tail(self, seconds: float) -> Progress:
+        """What a look at all margins has told after that."""
+        assert self.judge is not None
+        primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept)
+        dual = primal - self.judge.rows.gaps
+        return Progress(self.passes, seconds, primal, dual, self.gap, int(self.active.sum()), len(self.alpha))
 
     def look_later(self, tol: float, bulk: bool) -> None:
         """Decide after a look at all margins, at which estimate of the gap to take the next one."""
@@ -134,7 +166,7 @@ def dcd(
     `alphas` is a warm start: dual variables of an earlier Result, moved into their bounds where C has changed.
     """
     clock = Clock(settings.max_time)
-    clock.seconds = seconds = {"expand": 0.0, "descend": 0.0, "certify": 0.0}
+    clock.seconds = seconds = {"expand": 0.0, "descend": 0.0, "tail": 0.0, "certify": 0.0}
     if alphas is None:
         starts = [problem.dual_variables() for _ in range(len(problem))]
     else:
@@ -151,6 +183,7 @@ def dcd(
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
     norms = problem.examples.squared_norms()
+    tails, nonzeros = shrink and has_tail(problem), problem.examples.mean_length
     step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
     norms += step
     seconds["expand"] = clock.elapsed()
@@ -163,10 +196,7 @@ def dcd(
                     _measure(sample, states, norms, step, seconds)
                 for state in states:
                     state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
-            for _ in range(settings.max_passes):
-                running = [state for state in states if state.reason is None]
-                if not running:
-                    break
+            while running := [state for state in states if state.reason is None and state.passes < settings.max_passes]:
                 done = _pass(problem, running, norms, step, rng, shrink, clock)
                 for state in done:
                     progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
@@ -174,12 +204,22 @@ def dcd(
                 clock.obey()
                 running = [state for state in running if state.reason is None]
                 ready = [state for state in done if state.reason is None and state.ready()]
+                creeping: list[_State] = []
+                if tails and sample.whole:
+                    others = [state for state in done if state.reason is None and state not in ready]
+                    creeping = [state for state in others if state.tail_pays(nonzeros, settings)]
+                for state in creeping:
+                    with clock.timed("tail"):
+                        state.solve_tail(clock, settings.tol)
+                ready += creeping
                 if not sample.whole:
                     if len(ready) < len(running):
                         continue
                     sample.grow()
                 with clock.anywhere():
                     _measure(sample, ready, norms, step, seconds)
+                for state in creeping:
+                    state.tell(state.after_tail(clock.elapsed()), clock, settings.on_progress)
                 for state in ready:
                     if sample.whole and state.gap <= settings.tol:
                         state.reason = Reason.CONVERGED

@@ -1,0 +1,93 @@
+"""A quadratic program within a box, by an interior point method (Mehrotra 1992).
+
+Problem:  min_x x' Q x / 2 - r' x,  0 <= x_i <= upper_i (which may be infinite), Q symmetric and positive semidefinite
+Given:    how far above the minimum the answer may be
+Returned: x
+
+Multipliers z of x >= 0 and v of x <= upper go with x: Q x - r = z - v, and at the minimum x_i z_i = 0 and (upper_i -
+x_i) v_i = 0. All stay positive, and the products are brought down together: each step solves the conditions, linear in
+all of them, for products of 0 (predictor), and again for products that are as small as the predictor has shown them to
+be within reach, with its second-order terms (corrector). One Cholesky decomposition serves both. Some fifteen steps
+suffice, however many x_i end at their bounds and however alike rows of Q are, where methods that move from bound to
+bound (box_qp.py) need a step for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+MOST_STEPS = 60
+STAY_INSIDE = 0.995  # of the way to the nearest bound
+AT_BOUND = 1e-9  # of the largest x: what is nearer to a bound, and is pressed against it, belongs there
+RIDGE = 1e-12  # of the diagonal, where rounding has made it indefinite
+
+
+def interior_qp(Q: np.ndarray, r: np.ndarray, upper: np.ndarray, gap: float) -> np.ndarray:
+    """x at most `gap` above the minimum, or as near as rounding allows; float64 throughout."""
+    finite = np.isfinite(upper)
+    size = float(np.abs(r).max(initial=0.0)) or 1.0
+    x = np.where(finite, 0.5 * np.where(finite, upper, 1.0), 1.0)
+    z = np.full(len(r), size)
+    v = np.where(finite, size, 0.0)
+    pairs = len(r) + int(finite.sum())
+    best, lowest = x, np.inf
+    for _ in range(MOST_STEPS):
+        if not (x.min(initial=1.0) > 0.0 and (x < upper).all()):  # rounding has brought it to the border
+            break
+        s = np.where(finite, upper - x, 1.0)
+        rest = Q @ x - r - z + v
+        total = float(x @ z + s @ v)
+        worst = total + float(np.abs(rest) @ np.where(finite, upper, x))
+        if worst < lowest:
+            best, lowest = x, worst
+        if worst <= gap or not np.isfinite(worst):
+            break
+        factor = _factor(Q, z / x + v / s)
+        if factor is None:
+            break
+
+        def step(
+            xz: np.ndarray, sv: np.ndarray, at: tuple[np.ndarray, ...] = (x, z, s, v, rest), lower: np.ndarray = factor
+        ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """The step after which the products would be these, if they were linear."""
+            x, z, s, v, rest = at
+            dx = dpotrs(lower, -rest + (xz - x * z) / x - (sv - s * v) / s)[0]
+            return dx, (xz - x * z - z * dx) / x, (sv - s * v + v * dx) / s
+
+        zero = np.zeros(len(x))
+        dx, dz, dv = step(zero, zero)
+        dv[~finite] = 0.0
+        t = _longest((x, dx), (s, np.where(finite, -dx, 0.0)), (z, dz), (v, dv))
+        reached = float((x + t * dx) @ (z + t * dz) + (s - t * dx)[finite] @ (v + t * dv)[finite])
+        aim = (reached / total) ** 3 * total / pairs
+        dx, dz, dv = step(aim - dx * dz, np.where(finite, aim + dx * dv, 0.0))
+        dv[~finite] = 0.0
+        t = min(1.0, STAY_INSIDE * _longest((x, dx), (s, np.where(finite, -dx, 0.0)), (z, dz), (v, dv), most=2.0))
+        x, z, v = x + t * dx, z + t * dz, v + t * dv
+    return _at_bounds(Q, r, upper, best)
+
+
+def _at_bounds(Q: np.ndarray, r: np.ndarray, upper: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """x with what is as good as at a bound, and wants to stay there, at it."""
+    slope = Q @ x - r
+    near = AT_BOUND * x.max(initial=0.0)
+    out = np.where((x < near) & (slope > 0.0), 0.0, x)
+    return np.where((upper - x < near) & (slope < 0.0), upper, out)
+
+
+def _factor(Q: np.ndarray, diagonal: np.ndarray) -> np.ndarray | None:
+    """The Cholesky factor of Q with this added to its diagonal; None if there is none."""
+    at = np.diag_indices_from(Q)
+    for ridge in (0.0, RIDGE, 1e4 * RIDGE):
+        matrix = Q.copy(order="F")
+        matrix[at] = matrix[at] * (1.0 + ridge) + diagonal
+        lower, failed = dpotrf(matrix, overwrite_a=True)
+        if not failed:
+            return np.asarray(lower)
+    return None
+
+
+def _longest(*ways: tuple[np.ndarray, np.ndarray], most: float = 1.0) -> float:
+    """The longest step, up to `most`, with which these numbers stay positive."""
+    return min(most, *(float(np.min(-at[d < 0.0] / d[d < 0.0], initial=most)) for at, d in ways))

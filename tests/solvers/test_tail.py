@@ -1,0 +1,137 @@
+"""The tail of coordinate descent: the quadratic program is solved, and the optimum is found in fewer passes."""
+
+import numpy as np
+import pytest
+from problems import certified, noisy, problem
+from scipy.optimize import minimize
+
+from dotadd import BagOfWords, LinearSVM
+from dotadd.solvers import dcd as dcd_module
+from dotadd.solvers import tail
+from dotadd.solvers.dcd import dcd
+from dotadd.solvers.interior_qp import interior_qp
+from dotadd.solvers.result import Progress, Reason
+from dotadd.solvers.run import Settings
+
+
+def program(m, seed, rank=None, upper=1.0):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(m, rank or m))
+    return A @ A.T, rng.normal(size=m) * 3.0, np.full(m, upper) if np.isscalar(upper) else upper
+
+
+def gap_of(Q, r, upper, x):
+    """By how much x may be above the minimum."""
+    slope = Q @ x - r
+    return slope[slope > 0] @ x[slope > 0] + slope[slope < 0] @ (x - upper)[slope < 0]
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 60])
+@pytest.mark.parametrize("rank", [None, 3])
+@pytest.mark.parametrize("upper", [1e-3, 1.0, 1e4])
+def test_the_answer_is_within_the_gap_that_was_asked_for(m, rank, upper):
+    Q, r, u = program(m, m, rank, upper)
+    scale = float(np.abs(r) @ u)
+    x = interior_qp(Q, r, u, 1e-8 * scale)
+    assert (x >= 0.0).all()
+    assert (x <= u).all()
+    assert gap_of(Q, r, u, x) <= 1e-6 * scale
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_minimum_is_that_of_another_method(seed):
+    Q, r, u = program(12, seed)
+    x = interior_qp(Q, r, u, 1e-10)
+
+    def value(x):
+        return 0.5 * x @ Q @ x - r @ x
+
+    other = minimize(value, np.full(12, 0.5), jac=lambda x: Q @ x - r, bounds=[(0.0, 1.0)] * 12, tol=1e-12)
+    assert value(x) == pytest.approx(other.fun, rel=1e-6, abs=1e-8)
+
+
+def test_without_an_upper_bound():
+    Q, r, _ = program(30, 3)
+    Q[np.diag_indices(30)] += 0.5
+    x = interior_qp(Q, r, np.full(30, np.inf), 1e-9)
+    slope = Q @ x - r
+    assert (x >= 0.0).all()
+    assert slope.min() > -1e-5
+    assert x @ np.abs(slope) < 1e-5
+
+
+def test_rows_that_are_there_twice_do_no_harm():
+    Q, r, u = program(20, 5, rank=4)
+    twice = np.tile(Q, (2, 2)), np.tile(r, 2), np.tile(u, 2)
+    x = interior_qp(*twice, 1e-9)
+    assert gap_of(*twice, x) < 1e-5
+
+
+def proved(p, result):
+    """The gap of this answer, from scratch."""
+    return certified(p, [result.w], [result.intercept], [result.alpha])[0].gap
+
+
+def trace(gaps, active=100):
+    return [Progress(k + 1, 0.0, 1.0, 1.0 - gap, gap, active, 1000) for k, gap in enumerate(gaps)]
+
+
+def test_a_tail_pays_where_the_gap_creeps_and_not_where_it_falls():
+    creeps, falls = [0.1 * 0.999**k for k in range(30)], [0.1 * 0.2**k for k in range(30)]
+    assert tail.pays(trace(creeps), 1000.0, 1e-3, 1000)
+    assert not tail.pays(trace(falls[:10]), 1000.0, 1e-9, 1000)
+    assert not tail.pays(trace(creeps[:5]), 1000.0, 1e-3, 1000)
+    assert not tail.pays(trace(creeps, active=tail.MOST + 1), 1000.0, 1e-3, 1000)
+
+
+def hard(n=120, d=200, seed=0):
+    """Nearly as many dimensions as rows that matter, and a large C: coordinate descent creeps."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 3.0
+    return X, np.where(rng.random(n) < 0.5, 1, -1)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", ["none", "regularized"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_with_a_tail_far_fewer_passes_find_the_same_optimum(monkeypatch, loss, intercept, dtype):
+    X, y = hard()
+    p = problem(X, y, cost=1.0, loss=loss, intercept=intercept, dtype=dtype)
+    settings = Settings(tol=1e-4, max_passes=20_000)
+    (short,) = dcd(p, settings)
+    monkeypatch.setattr(dcd_module, "has_tail", lambda problem: False)
+    (long,) = dcd(p, settings)
+    assert short.reason is Reason.CONVERGED
+    assert short.passes < 0.5 * long.passes
+    assert short.primal == pytest.approx(long.primal, rel=3e-4)
+    assert short.gap == pytest.approx(proved(p, short), rel=1e-6, abs=1e-12)
+
+
+def test_several_problems_have_tails_of_their_own():
+    X, y = hard()
+    ys = np.stack([y, np.where(np.arange(len(y)) % 3, 1, -1)])
+    together = dcd(problem(X, ys), Settings(tol=1e-4, max_passes=5000))
+    for result in together:
+        assert result.reason is Reason.CONVERGED
+        assert result.gap <= 1e-4
+
+
+def test_texts_of_unequal_length_converge_within_the_usual_passes():
+    """Counts of words with C = 10: a thousand passes of coordinate descent do not suffice."""
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(400)]
+    share = 1.0 / np.arange(1, 401)
+    lines = [" ".join(rng.choice(words, rng.integers(1, 120), p=share / share.sum())) for _ in range(300)]
+    y = np.where([line.count("w3 ") + rng.normal() > 1.5 for line in lines], 1, -1)
+    svm = LinearSVM(BagOfWords(), C=10.0, solver="dcd", n_jobs=1, random_state=0).fit(lines, y)
+    assert svm.result_.converged
+    assert svm.result_.passes < 500
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_data_end_at_the_certified_optimum(seed):
+    X, y = noisy(n=200, d=30, seed=seed)
+    p = problem(X, y, cost=30.0)
+    (result,) = dcd(p, Settings(tol=1e-6, max_passes=5000))
+    assert result.converged
+    assert proved(p, result) <= 1e-6
