@@ -115,7 +115,7 @@ def test_a_class_that_ctrl_c_kept_from_beginning_is_not_trained(data, monkeypatc
     X, y, test = data
     blocks, begun = InMemory.blocks, []
 
-    def row_by_row(self, rows=None, *, ahead=False):
+    def row_by_row(self, rows=None, *, ahead=False, focus=False):
         for at in range(len(rows)):
             yield from blocks(self, rows[at : at + 1])
 

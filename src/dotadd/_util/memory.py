@@ -102,6 +102,10 @@ class Budget:
         self._taken = 0
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[type[Budget], tuple[int]]:
+        """In another process it is a budget of its own, of what is left."""
+        return Budget, (self.left,)
+
     @property
     def left(self) -> int:
         """Bytes that nobody has claimed."""

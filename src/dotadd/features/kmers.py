@@ -63,8 +63,14 @@ class KmerMap(LetterMap, TiledLeaf):
 
     @property
     def as_they_stand(self) -> bool:
-        """Whether k-mers are read as they stand in the string; what is written can then be named."""
+        """Whether k-mers are read as they stand in the string."""
         return True
+
+    @property
+    def kernel_fills(self) -> bool:
+        """Whether `fill` writes k-mers as they stand, and is not another one's: what it writes can then be named, and
+        tables may stand for it."""
+        return self.as_they_stand and type(self).fill is LetterMap.fill
 
     def codes(self) -> np.ndarray:
         return self.alphabet.codes
@@ -143,7 +149,7 @@ class KmerMap(LetterMap, TiledLeaf):
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         assert isinstance(batch, Strings)
-        if not self.as_they_stand:
+        if not self.kernel_fills:
             return super().origins(batch, rows, nth)
         layout, names = self.layout(), Origins.unnamed(repr(self), len(nth))
         found = np.empty((3, len(nth)), np.int64)
@@ -158,6 +164,8 @@ class KmerMap(LetterMap, TiledLeaf):
 
     def invert(self, slots: np.ndarray) -> Origins:
         """The inverse of what `fill` does for orders that are counted through."""
+        if type(self).fill is not LetterMap.fill:
+            return super().invert(slots)
         layout, size = self.layout(), self.alphabet.size
         names = Origins.unnamed(repr(self), len(slots))
         first = 0 if self.span is None or self.span[0] is None else self.span[0]

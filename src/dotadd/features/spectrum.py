@@ -75,7 +75,7 @@ class StringMap(HashingLeaf, KmerMap):
         if strands == "both" and alphabet not in ("dna", "rna"):
             raise FeatureError(f'strands="both" needs alphabet="dna" or "rna", and {alphabet!r} has no complements')
         self.strands = strands
-        self.bulk = self.as_they_stand
+        self.bulk = self.kernel_fills
 
     @property
     def k(self) -> int:
