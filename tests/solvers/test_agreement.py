@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from problems import LOSSES, noisy, sparse
 
+from dotadd import LinearSVM
 from dotadd.core.block import Block
 from dotadd.core.losses import Loss
 from dotadd.data.batches import DenseRows, Strings
@@ -101,3 +102,12 @@ def test_reaches_the_optimum_of_an_independent_solver(solver, loss, name):
     if result.gap is not None:
         assert result.gap <= within
         assert result.dual <= best * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_classes_on_two_threads_have_the_bits_of_one(loss):
+    X, _ = noisy(n=300, d=20, seed=5)
+    labels = np.random.default_rng(5).integers(0, 7, 300)
+    fits = [LinearSVM(solver="dcd", loss=loss, tol=1e-4, n_jobs=jobs, random_state=0).fit(X, labels) for jobs in (1, 2)]
+    assert fits[0].coef_.tobytes() == fits[1].coef_.tobytes()
+    assert [result.passes for result in fits[0].result_] == [result.passes for result in fits[1].result_]

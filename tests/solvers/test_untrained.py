@@ -129,7 +129,7 @@ def test_a_class_that_ctrl_c_kept_from_beginning_is_not_trained(data, monkeypatc
     real = sweep.descend
     monkeypatch.setattr(InMemory, "blocks", row_by_row)
     monkeypatch.setattr(sweep, "descend", descend)
-    svm = LinearSVM(solver="dcd", loss=loss, random_state=0)
+    svm = LinearSVM(solver="dcd", loss=loss, n_jobs=1, random_state=0)  # one class after the other
     with (
         pytest.warns(UntrainedClassWarning, match=r"2 of 4 classes .*never predicted: cow, dog"),
         pytest.raises(KeyboardInterrupt),

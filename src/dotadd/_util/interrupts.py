@@ -79,6 +79,11 @@ class Interrupts:
             self._deliver()
         return self.raised is not None
 
+    @property
+    def pending(self) -> bool:
+        """Whether a signal is waiting, or has ended the work; nothing is handed over, so any thread may ask."""
+        return self._waiting is not None or self.raised is not None
+
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """Here signals are not put off."""

@@ -99,6 +99,11 @@ class InMemory:
         return self._filling.stays
 
     @property
+    def ready(self) -> bool:
+        """Whether nothing has to be made any more, so that several threads may go through rows at a time."""
+        return self._filling.view is not None
+
+    @property
     def kept(self) -> tuple[int, int]:
         """How many rows of phi are kept, and in how many bytes."""
         rows = self._filling.kept

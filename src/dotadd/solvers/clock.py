@@ -72,6 +72,18 @@ class Clock:
         if self._interrupts.obey():
             raise StoppedError(Reason.INTERRUPTED)
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed, obeyed or not."""
+        return self._interrupts.pending
+
+    def peek(self) -> None:
+        """`check` for threads that help: a signal is left to the thread that asked them to."""
+        if self.interrupted:
+            raise StoppedError(Reason.INTERRUPTED)
+        if perf_counter() > self.limit:
+            raise StoppedError(Reason.MAX_TIME)
+
     def share(self, parts: int) -> Clock:
         """This clock for the first of so many parts of what is left to do, with its share of the time that is left."""
         one, now = copy(self), perf_counter()

@@ -32,11 +32,14 @@ the multiplier, updated after each pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from time import perf_counter
 
 import numpy as np
 
+from dotadd._util.threads import for_each
 from dotadd.core.block import row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term
 from dotadd.problem.examples import InMemory
@@ -68,13 +71,14 @@ class _State(Run):
 
     alpha: np.ndarray
 
-    def __init__(self, problem: Problem[InMemory], k: int, alpha: np.ndarray, w: np.ndarray) -> None:
+    def __init__(self, problem: Problem[InMemory], k: int, alpha: np.ndarray, w: np.ndarray, rng: np.ndarray) -> None:
         super().__init__(k, w, alpha)
         self.problem = problem
         self.active = (problem.columns.cost(k) > 0.0).astype(np.uint8)
         self.descent = Descent(w, problem.intercept)
         self.target, self.failures, self.look_again = 0.0, 0, 0
         self.tails, self.next_tail = 0, 0
+        self.rng = rng
         self.judge: Judge | None = None  # what the latest look at all margins has told
         self.gap = np.nan
         self.restart()
@@ -177,7 +181,9 @@ def dcd(
     ws = [problem.zeros() for _ in range(len(problem))]
     if any(alpha.any() for alpha in starts):
         problem.examples.add([alpha * problem.columns.sign(k) for k, alpha in enumerate(starts)], ws)
-    states = [_State(problem, k, alpha, w) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
+    states = [
+        _State(problem, k, alpha, w, settings.rng(k)) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))
+    ]
     for state in states:
         state.active[sample.problem.columns.cost(state.k) == 0.0] = 0
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
@@ -197,7 +203,7 @@ def dcd(
                 for state in states:
                     state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
             while running := [state for state in states if state.reason is None and state.passes < settings.max_passes]:
-                done = _pass(problem, running, norms, step, rng, shrink, clock)
+                done = _pass(problem, running, norms, step, shrink, clock)
                 for state in done:
                     progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
                     state.tell(progress, clock, settings.on_progress)
@@ -252,7 +258,6 @@ def _pass(
     states: list[_State],
     norms: np.ndarray,
     step: float,
-    rng: np.ndarray,
     shrink: bool,
     clock: Clock,
 ) -> list[_State]:
@@ -261,27 +266,40 @@ def _pass(
     Where blocks must be expanded, all problems work on each block while it is there; rows that lie in memory anyway
     cost nothing to visit again, so there each problem makes its pass alone and has the cache for its own w. When time
     is short it then goes no further than its share of it, and the next one comes; each gets one block at least, which
-    is less than the proof will take.
+    is less than the proof will take. Problems are shared out to threads; each has random numbers of its own, so that
+    the bits are the same on any number of them.
     """
     for state in states:
         state.descent.begin_sweep()
-    groups = [[state] for state in states] if problem.examples.in_memory else [states]
-    done: list[_State] = []
-    for n, group in enumerate(groups):
-        share = clock.share(len(groups) - n)
-        order = row_numbers(np.logical_or.reduce([state.active for state in group]))
-        shuffle(order, rng)
-        moved = [(state.descent, state.variables) for state in group]
-        try:
-            sweep(
-                problem.examples, order, moved, norms, step, problem.loss,
-                shrink=shrink, seconds=clock.seconds, check=share.check,
-            )  # fmt: skip
-            done += group
-        except StoppedError:  # its share of the time is over, and perhaps more than that
-            clock.obey()
+    examples = problem.examples
+    if not examples.in_memory:
+        order = row_numbers(np.logical_or.reduce([state.active for state in states]))
+        shuffle(order, states[0].rng)
+        moved = [(state.descent, state.variables) for state in states]
+        sweep(
+            examples, order, moved, norms, step, problem.loss,
+            shrink=shrink, seconds=clock.seconds, check=clock.check,
+        )  # fmt: skip
+        clock.check()
+        return states
+    done = np.zeros(len(states), np.bool_)
+    began = count()
+
+    def visit(n: int) -> None:
+        if clock.interrupted:
+            return
+        state, share = states[n], clock.share(len(states) - next(began))
+        order = row_numbers(state.active)
+        shuffle(order, state.rng)
+        with suppress(StoppedError):  # its share of the time is over, and perhaps more than that
+            moved = [(state.descent, state.variables)]
+            sweep(examples, order, moved, norms, step, problem.loss, shrink=shrink, check=share.peek)
+            done[n] = True
+
+    with clock.timed("descend"):
+        for_each(range(len(states)), visit, examples.threads if examples.ready else 1)
     clock.check()
-    return done
+    return [state for state, ended in zip(states, done, strict=True) if ended]
 
 
 def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: float, seconds: dict[str, float]) -> None:

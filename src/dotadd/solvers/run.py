@@ -31,9 +31,10 @@ class Settings:
     """Where a streaming solver writes what it has; with `resume` it goes on from there."""
     resume: bool = False
 
-    def rng(self) -> np.ndarray:
-        """The state of a 64-bit generator, to be handed to kernels."""
-        return np.random.SeedSequence(self.seed).generate_state(1, np.uint64) | np.uint64(1)
+    def rng(self, k: int | None = None) -> np.ndarray:
+        """The state of a 64-bit generator, to be handed to kernels; for binary problem k one of its own."""
+        seeds = np.random.SeedSequence(self.seed, spawn_key=() if k is None else (k,))
+        return seeds.generate_state(1, np.uint64) | np.uint64(1)
 
 
 @kernel

@@ -34,7 +34,7 @@ LATE = 0.25  # of the passes that are allowed: then coordinate descent has had i
 STEADY = 0.7  # of the examples that were active then have to be so now
 VISIT = 3.0  # ns a non-zero for DOT and ADD
 PAIR = 0.5  # ns for two rows and a non-zero of one of them
-DECOMPOSE = 0.25  # ns for the third power of the number of examples, in all decompositions together
+DECOMPOSE = 0.35  # ns for the third power of the number of examples, in all decompositions together
 ENOUGH = 0.01  # of the gap that is asked for may be left
 
 
