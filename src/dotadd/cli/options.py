@@ -205,6 +205,9 @@ class Solving:
     memory: Annotated[str | None, Parameter(group=MEMORY)] = None
     """What examples may take of memory, as 500MB or 2GB; half of what is free by default. More is read in turns."""
 
+    keep: Annotated[bool, Parameter(group=MEMORY)] = True
+    """Keep features that take longer to make than to read, such as words, as far as the memory has room."""
+
     def budget(self) -> int:
         """Bytes that examples may take."""
         from dotadd._util.memory import available, parse_bytes
@@ -223,6 +226,7 @@ class Solving:
             intercept=self.intercept,
             max_passes=self.max_passes,
             memory=self.memory,
+            keep=self.keep,
             **self.of_both_machines(),
         )
 

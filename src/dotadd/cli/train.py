@@ -231,6 +231,7 @@ def summary(model: Model | KernelModel, output: str) -> Record:
 
 def linear_lines(svm: LinearSVM, output: str) -> dict[str, str]:
     """What the screen tells of a linear machine."""
+    from dotadd._util.memory import words
     from dotadd.problem.lengths import length_advice
     from dotadd.solvers.result import worst_of
 
@@ -255,10 +256,13 @@ def linear_lines(svm: LinearSVM, output: str) -> dict[str, str]:
     }
     if (told := length_advice(model.training["length_spread"])) is not None:
         lines = {"rows": lines["rows"], "lengths": told.removeprefix("lengths of rows ")} | lines
+    if worst.kept_rows:
+        kept = f"{worst.kept_rows:,} rows of features, made once, in {words(worst.kept_bytes)}"
+        lines = {"rows": lines["rows"], "kept": kept} | lines
     if streamed(svm):
-        kept = max((row.cached for result in found for row in result.trace[-1:] if row.cached is not None), default=0)
+        held = max((row.cached for result in found for row in result.trace[-1:] if row.cached is not None), default=0)
         budget = svm.memory or "half of what was free"
-        lines = {"rows": lines["rows"], "memory": f"{budget} for examples, {kept:,} in it at the end"} | lines
+        lines = {"rows": lines["rows"], "memory": f"{budget} for examples, {held:,} in it at the end"} | lines
     return lines
 
 
