@@ -1,4 +1,4 @@
-"""dotadd: support vector machines in feature spaces that are never stored, on data that does not fit in memory."""
+"""dotadd: support vector machines in feature spaces that need not be stored, on data that does not fit in memory."""
 
 from __future__ import annotations
 

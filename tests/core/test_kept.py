@@ -135,3 +135,20 @@ def test_a_budget_never_grants_more_than_it_has(total):
     assert sum(granted) == total - budget.left
     budget.release(sum(granted))
     assert budget.left == total
+
+
+def test_where_nothing_can_be_reserved_nothing_is_kept(monkeypatch):
+    real = np.empty
+
+    def refuse(shape, *rest):
+        if np.size(shape) == 1 and shape > 10**6:
+            raise MemoryError
+        return real(shape, *rest)
+
+    monkeypatch.setattr(np, "empty", refuse)
+    budget = Budget(1 << 30)
+    kept = KeptRows(3, 2 * 10**6, DIM, np.float32, budget)
+    assert not kept.whole
+    assert budget.left == budget.total
+    assert kept.put(np.arange(3, dtype=np.uint32), block_of([[(1, 1.0)]] * 3)) == 0
+    assert not kept.here.any()

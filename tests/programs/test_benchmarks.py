@@ -16,6 +16,7 @@ from benchmarks import (  # noqa: E402
     automata,
     choice,
     datasets,
+    everyday,
     forms,
     images,
     kernel_svm,
@@ -151,6 +152,14 @@ def test_the_reading_benchmark_runs():
     assert "| scikit-learn |" in reading.report(tiny=True, repeat=1)
 
 
+def test_the_benchmark_of_ordinary_text_compares_equal_objectives():
+    rows = [line.split("|") for line in everyday.report(tiny=True, repeat=1).splitlines()[2:]]
+    assert len(rows) == 3 * len(everyday.TASKS)
+    for task in everyday.TASKS:
+        first, *others = [float(row[6]) for row in rows if row[1].strip() == task.name]
+        assert others == pytest.approx([first] * 2, rel=2e-3)
+
+
 def test_the_startup_benchmark_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
     rows = startup.report(tiny=True).splitlines()[2:]
@@ -172,7 +181,7 @@ def test_the_peak_of_memory_is_seen():
 
 
 def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
-    sections = [solvers, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
+    sections = [solvers, everyday, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
     for module in sections:
         monkeypatch.setattr(module, "report", lambda *_, name=module.__name__, **__: f"table of {name}\n")
     _, *parts = benchmarks.__main__.page(tiny=True).split("\n## ")

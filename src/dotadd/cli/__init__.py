@@ -29,7 +29,7 @@ from dotadd.cli.train import train
 from dotadd.cli.warmup import warmup
 from dotadd.errors import DotaddError, one_line, printable
 
-HELP = "Support vector machines in feature spaces that are never stored, on data that does not fit in memory."
+HELP = "Support vector machines in feature spaces that need not be stored, on data that does not fit in memory."
 EXAMPLES = """\
 Examples:
 

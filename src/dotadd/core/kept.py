@@ -28,20 +28,24 @@ class KeptRows:
         self._budget = budget
         wanted = max(1, nonzeros) * self._itemsize
         self._claimed = budget.take(min(wanted, int(MOST * budget.left)))
+        capacity = self._claimed // self._itemsize
+        try:
+            arrays: list[np.ndarray] = [np.empty(capacity, kind) for kind in (index, dtype)]
+        except MemoryError:  # this process may not even reserve it
+            arrays = [np.empty(0, kind) for kind in (index, dtype)]
+            budget.release(self._claimed)
+            self._claimed = 0
+        places = np.zeros((2, rows), np.int64)
+        self.block = Block(places[0], places[1], *arrays, distinct=True, cold=True)
+        """The rows that are kept, each under its own number."""
         self.whole = self._claimed >= wanted
         """Whether there is room for all rows, however few of their indices are equal."""
-        capacity = self._claimed // self._itemsize
         self.here = np.zeros(rows, np.bool_)
         """Of each row, whether it is kept."""
         self.count = 0
         """How many are."""
         self.full = False
         """Whether rows were turned away for want of room."""
-        self.block = Block(
-            np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.empty(capacity, index), np.empty(capacity, dtype),
-            distinct=True, cold=True,
-        )  # fmt: skip
-        """The rows that are kept, each under its own number."""
         self._used = 0
         self._lock = Lock()
 

@@ -47,7 +47,7 @@ ADVICE = {
 
 
 class LinearSVM(Estimator):
-    """A linear support vector machine in the feature space of `phi`, which is never stored.
+    """A linear support vector machine in the feature space of `phi`, which need not be stored.
 
     Minimises 1/2 |w|^2 + sum_i C_i loss(y_i (<w, phi(z_i)> + b)) with C_i = C * class weight * sample weight, to a
     relative duality gap of `tol`. Several classes are separated one against the rest.

@@ -193,14 +193,23 @@ class InMemory:
             add_up(self._sums_of_tiles(coefficients, ws), self.threads)
             return
 
-        def work(block: Block, at: np.ndarray, rows: slice | np.ndarray, sums: Sequence[np.ndarray]) -> None:
-            for k, some in enumerate(coefficients):
-                blocks.add(block.start, block.end, block.indices, block.values, at, some[rows], sums[k])
-                if squares:
-                    out = sums[len(ws) + k]
-                    blocks.add_squares(block.start, block.end, block.indices, block.values, at, some[rows], out)
+        def sum_of(ks: Sequence[int]) -> Sum:
+            def work(block: Block, at: np.ndarray, rows: slice | np.ndarray, sums: Sequence[np.ndarray]) -> None:
+                for k, out in zip(ks, sums, strict=False):
+                    theirs = coefficients[k][rows]
+                    blocks.add(block.start, block.end, block.indices, block.values, at, theirs, out)
+                for k, out in zip(ks, sums[len(ks) :], strict=False):
+                    theirs = coefficients[k][rows]
+                    blocks.add_squares(block.start, block.end, block.indices, block.values, at, theirs, out)
 
-        add_up([self._sum_of_blocks(work, coefficients, [*ws, *squares])], self.threads)
+            outs = [*(ws[k] for k in ks), *(squares[k] for k in ks if squares)]
+            return self._sum_of_blocks(work, [coefficients[k] for k in ks], outs)
+
+        if self.ready and len(ws) > 1:  # rows are read again at no cost, so that threads can share out the sums
+            sums = [sum_of([k])._replace(parts=1) for k in range(len(ws))]
+        else:
+            sums = [sum_of(range(len(ws)))]
+        add_up(sums, self.threads)
 
     def dot_add(self, scales: Sequence[np.ndarray], vs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> None:
         """w += sum_i scale_i <v, phi(z_i)> phi(z_i) for each of several scales, v and w: a Hessian times v.

@@ -60,7 +60,7 @@ from dotadd.solvers.sweep import (
     sweep,
     would_move,
 )
-from dotadd.solvers.tail import LOOK_BACK, has_tail, pays, solved_together
+from dotadd.solvers.tail import ENTRY, LOOK_BACK, has_tail, pays, solved_together
 
 FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
@@ -109,7 +109,8 @@ class _State(Run):
     def tail_pays(self, nonzeros: float, settings: Settings) -> bool:
         """Whether to solve for all active examples at once now."""
         due = self.next_tail <= self.passes < settings.max_passes
-        return due and pays(self.trace, nonzeros, settings.tol, settings.max_passes)
+        fits = ENTRY * self.trace[-1].active ** 2 <= settings.budget.left
+        return due and fits and pays(self.trace, nonzeros, settings.tol, settings.max_passes)
 
     def solve_tail(self, clock: Clock, tol: float) -> None:
         """Move the alpha of all active examples to their joint optimum. If examples that were not active spoil it, the

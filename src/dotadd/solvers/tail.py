@@ -28,6 +28,7 @@ from dotadd.solvers.interior_qp import interior_qp
 from dotadd.solvers.result import Progress
 
 MOST = 3000  # examples: 72 MB of Gram matrix, and a second for a decomposition
+ENTRY = 40  # bytes for two examples: the matrix, what it is made from, and its decomposition
 LOOK_BACK = 5  # passes, over which the rate is measured
 EARLIEST = 10  # passes: before, examples come and go
 LATE = 0.25  # of the passes that are allowed: then coordinate descent has had its time
