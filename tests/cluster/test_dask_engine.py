@@ -238,7 +238,9 @@ def test_a_run_whose_scheduler_dies_stops_with_a_checkpoint_and_another_one_goes
     X, y = data()
     pattern = write_parts(tmp_path, X, y, even(240, 2))
     port = free_port()
-    svm = LinearSVM(C=C, tol=1e-5, max_passes=5000)
+    svm = LinearSVM(
+        C=C, tol=1e-5, max_passes=5000, dtype="float64", random_state=0
+    )  # such a gap is at the edge of float32
     files = {"checkpoint": tmp_path / "run", "checkpoint_every": 1e-6}
     with scheduler(port) as process, worker(port, tmp_path / "a"), connected(f"tcp://127.0.0.1:{port}") as client:
 

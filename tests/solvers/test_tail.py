@@ -135,3 +135,12 @@ def test_noisy_data_end_at_the_certified_optimum(seed):
     (result,) = dcd(p, Settings(tol=1e-6, max_passes=5000))
     assert result.converged
     assert proved(p, result) <= 1e-6
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_float64_leave_alpha_as_it_was():
+    X, y = hard(n=30)
+    p = problem(1e160 * X, y, cost=1e300)
+    start = np.linspace(0.0, 1.0, 30)
+    best = tail.solved_together(p, 0, np.arange(30, dtype=np.uint32), start, np.zeros(30), 1.0)
+    assert best.tolist() == start.tolist()

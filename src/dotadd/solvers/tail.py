@@ -67,10 +67,13 @@ def solved_together(
     dual is below its maximum by a part of this gap at most."""
     sign, cost = problem.columns.sign(k, rows).astype(np.float64), problem.columns.cost(k, rows)
     constant = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
-    Q = (row_products(problem.examples, rows) + constant) * np.outer(sign, sign)
-    r = 1.0 - sign * output + Q @ start
     upper = cost
-    if problem.loss is Loss.SQUARED_HINGE:
-        Q[np.diag_indices_from(Q)] += 0.5 / cost
-        upper = np.full(len(rows), np.inf)
-    return interior_qp(Q, r, upper, ENOUGH * gap)
+    with np.errstate(over="ignore", invalid="ignore"):  # told below
+        Q = (row_products(problem.examples, rows) + constant) * np.outer(sign, sign)
+        r = 1.0 - sign * output + Q @ start
+        if problem.loss is Loss.SQUARED_HINGE:
+            Q[np.diag_indices_from(Q)] += 0.5 / cost
+            upper = np.full(len(rows), np.inf)
+        best = interior_qp(Q, r, upper, ENOUGH * gap)
+        before, after = (0.5 * alpha @ Q @ alpha - r @ alpha for alpha in (start, best))
+    return best if after <= before else start  # rounding may have spoiled it, or numbers are no numbers any more
