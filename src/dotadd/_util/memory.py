@@ -92,7 +92,7 @@ def _statistic(path: Path, name: str) -> int:
 
 
 class Budget:
-    """So many bytes in all. Who takes memory claims it here first, and releases it when it is given back.
+    """So many bytes in all. Who wants memory takes it here first, and releases it when it is given back.
 
     w and what lies beside every row (dual variables, signs, costs) are not counted: they have to be there.
     """
@@ -108,15 +108,8 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Bytes that nobody has claimed."""
+        """Bytes that nobody has taken."""
         return max(0, self.total - self._taken)
-
-    def claim(self, nbytes: int) -> bool:
-        """Take so many bytes, or none if there are fewer left; says which."""
-        with self._lock:
-            fits = self._taken + nbytes <= self.total
-            self._taken += nbytes if fits else 0
-        return fits
 
     def take(self, nbytes: int) -> int:
         """Take so many bytes, or as many as are left; says how many."""
@@ -126,6 +119,6 @@ class Budget:
         return taken
 
     def release(self, nbytes: int) -> None:
-        """Give back what was claimed or taken."""
+        """Give back what was taken."""
         with self._lock:
             self._taken -= nbytes

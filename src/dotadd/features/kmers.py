@@ -52,7 +52,7 @@ class LetterMap(Leaf):
 class KmerMap(LetterMap, TiledLeaf):
     """A map whose features are k-mers. Subclasses say how they are weighted and laid out."""
 
-    keeps = False  # 1 to 2 ns a non-zero, as long as reading one takes
+    keeps = False  # they are made about as fast as they could be read
     alphabet: Alphabet
 
     def layout(self) -> KmerLayout:
