@@ -56,3 +56,38 @@ def test_the_choice_does_not_change_the_answer():
         ]
         assert primal[0] == pytest.approx(primal[1], rel=1e-4)
         assert np.isfinite(primal).all()
+
+
+def with_huge_rows(n=4000, d=6, seed=0):
+    """Most rows short, a few very long: the mean of |phi|^2 tells little, and coordinate descent creeps."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.where(rng.random(n) < 0.003, 40.0, 0.5)[:, None]
+    return X, np.where(X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0, 1, -1)
+
+
+def test_auto_changes_its_mind_when_coordinate_descent_creeps():
+    X, y = with_huge_rows()
+    told = []
+    svm = LinearSVM(C=1.0, random_state=0)
+    svm.fit(X, y, on_progress=lambda progress, *_: told.append(progress))
+    result = svm.result_
+    assert result.solver == "ocas"
+    assert "crept" in result.why
+    assert result.converged
+    assert svm.model_.training["solver"] == "ocas"
+    passes = [progress.passes for progress in told]
+    assert passes == sorted(passes), "progress goes on where coordinate descent ended"
+    assert [progress.passes for progress in result.trace] == passes
+    assert result.passes >= passes[-1]
+    asked = LinearSVM(C=1.0, solver="ocas", random_state=0).fit(X, y).result_
+    assert result.primal == pytest.approx(asked.primal, rel=2e-3)
+    assert LinearSVM(C=1.0, solver="dcd", max_passes=100, random_state=0).fit(X, y).result_.solver == "dcd"
+
+
+@pytest.mark.filterwarnings("ignore::dotadd.NotConvergedWarning")
+def test_a_limit_on_passes_holds_for_both_together():
+    X, y = with_huge_rows()
+    for most in (1, 19, 20, 21, 30):
+        svm = LinearSVM(C=1.0, max_passes=most, random_state=0).fit(X, y)
+        assert svm.result_.passes <= most
+        assert svm.result_.gap is not None

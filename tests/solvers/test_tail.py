@@ -144,3 +144,24 @@ def test_numbers_beyond_float64_leave_alpha_as_it_was():
     start = np.linspace(0.0, 1.0, 30)
     best = tail.solved_together(p, 0, np.arange(30, dtype=np.uint32), start, np.zeros(30), 1.0)
     assert best.tolist() == start.tolist()
+
+
+def test_no_more_passes_are_foreseen_than_some_times_those_made():
+    """A gap that rises for a moment does not mean a million passes, however many are allowed."""
+    flat = [*(0.1 * 0.8**k for k in range(25)), 1e-3, 1e-3, 1.1e-3, 1e-3, 1.01e-3]
+    assert not tail.pays(trace(flat, active=3000), 14.0, 1e-3, 10**6)
+    assert tail.pays(trace(flat, active=3000), 14.0, 1e-3, 60), "but it would not end in time"
+
+
+def test_a_time_limit_ends_the_quadratic_program():
+    Q, r, u = program(60, 0)
+    steps = []
+
+    def check():
+        steps.append(1)
+        if len(steps) == 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        interior_qp(Q, r, u, 0.0, check)
+    assert len(steps) == 3

@@ -29,7 +29,7 @@ from dotadd.problem.survey import Survey, require_room, resolved_map, usable_row
 from dotadd.solvers.checkpoint import Checkpoint, none_kept
 from dotadd.solvers.result import Progress, Reason, Result, worst_of
 from dotadd.solvers.run import Settings
-from dotadd.solvers.table import SOLVERS, TOLD, Needs, choose_solver
+from dotadd.solvers.table import SOLVERS, TOLD, Needs, solve
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.table import Layout
@@ -244,8 +244,7 @@ class LinearSVM(Estimator):
         settings = self._settings(on_progress, len(problem), budget)
         lengths = Lengths(announce)
         examples.on_norms = lengths.note
-        solver, why = choose_solver(self.solver, problem, earlier)
-        results = SOLVERS[solver](problem, settings, earlier)
+        solver, why, results = solve(self.solver, problem, settings, earlier)
         kept_rows, kept_bytes = examples.kept
         results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
         spread = lengths.measure(phi, batch)

@@ -31,6 +31,7 @@ the multiplier, updated after each pass.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -47,7 +48,7 @@ from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, best_intercept
-from dotadd.solvers.result import Progress, Reason, Result, relative_gap
+from dotadd.solvers.result import Progress, Reason, Result, passes_left, relative_gap
 from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.sweep import (
     ACTIVE,
@@ -60,10 +61,19 @@ from dotadd.solvers.sweep import (
     sweep,
     would_move,
 )
-from dotadd.solvers.tail import ENTRY, LOOK_BACK, has_tail, pays, solved_together
+from dotadd.solvers.tail import ENTRY, FORESEEN, LOOK_BACK, has_tail, pays, solved_together
 
 FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
+SEEN = 20  # passes, before the number of those that are left is estimated
+
+
+class CreepingError(Exception):
+    """Another solver should go on from these results, which nothing is proved of."""
+
+    def __init__(self, results: list[Result]) -> None:
+        super().__init__("coordinate descent creeps")
+        self.results = results
 
 
 class _State(Run):
@@ -119,7 +129,8 @@ class _State(Run):
         with clock.anywhere():
             (output,) = self.problem.outputs([self.w], rows)
             output += self.intercept
-            best = solved_together(self.problem, self.k, rows, self.alpha[rows], output, tol * abs(self.descent.dual))
+            gap = tol * abs(self.descent.dual)
+            best = solved_together(self.problem, self.k, rows, self.alpha[rows], output, gap, clock.check)
         change = np.zeros(len(self.alpha))
         change[rows] = (best - self.alpha[rows]) * self.problem.columns.sign(self.k, rows)
         self.problem.examples.add([change], [self.w])
@@ -164,11 +175,17 @@ class _State(Run):
 
 
 def dcd(
-    problem: Problem[InMemory], settings: Settings, *, alphas: Sequence[np.ndarray] | None = None, shrink: bool = True
+    problem: Problem[InMemory],
+    settings: Settings,
+    *,
+    alphas: Sequence[np.ndarray] | None = None,
+    shrink: bool = True,
+    most_left: float = math.inf,
 ) -> list[Result]:
     """Solve each binary problem of `problem` to a relative duality gap of `settings.tol`.
 
     `alphas` is a warm start: dual variables of an earlier Result, moved into their bounds where C has changed.
+    CreepingError is raised when more visits than `most_left` for each example seem to be left.
     """
     clock = Clock(settings.max_time)
     clock.seconds = seconds = {"expand": 0.0, "descend": 0.0, "tail": 0.0, "certify": 0.0}
@@ -215,6 +232,10 @@ def dcd(
                 if tails and sample.whole:
                     others = [state for state in done if state.reason is None and state not in ready]
                     creeping = [state for state in others if state.tail_pays(nonzeros, settings)]
+                if not creeping and _visits_left(running, settings) > most_left * len(states):
+                    for state in states:
+                        state.unproved(state.intercept, Reason.MAX_PASSES)
+                    raise CreepingError([state.result(seconds) for state in states])
                 for state in creeping:
                     with clock.timed("tail"):
                         state.solve_tail(clock, settings.tol)
@@ -328,6 +349,16 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
         state.gap = relative_gap(sums.primal(state.w, problem.intercept, state.intercept), sums.gaps)
         state.active[:] = would_move(int(problem.loss), margins, cost, state.alpha)
     seconds["certify"] += perf_counter() - began
+
+
+def _visits_left(states: list[_State], settings: Settings) -> float:
+    """How many visits are left for each example, in all of these problems, as far as the latest passes tell."""
+    total = 0.0
+    for state in states:
+        if SEEN <= state.passes < settings.max_passes:
+            left = min(passes_left(state.trace, settings.tol, SEEN // 2), FORESEEN * state.passes)
+            total += left * state.trace[-1].active / len(state.alpha)
+    return total
 
 
 def _within_bounds(problem: Problem[InMemory], k: int, alpha: np.ndarray) -> np.ndarray:

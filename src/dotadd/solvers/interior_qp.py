@@ -14,6 +14,8 @@ bound (box_qp.py) need a step for each.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -23,8 +25,11 @@ AT_BOUND = 1e-9  # of the largest x: what is nearer to a bound, and is pressed a
 RIDGE = 1e-12  # of the diagonal, where rounding has made it indefinite
 
 
-def interior_qp(Q: np.ndarray, r: np.ndarray, upper: np.ndarray, gap: float) -> np.ndarray:
-    """x at most `gap` above the minimum, or as near as rounding allows; float64 throughout."""
+def interior_qp(
+    Q: np.ndarray, r: np.ndarray, upper: np.ndarray, gap: float, check: Callable[[], None] = lambda: None
+) -> np.ndarray:
+    """x at most `gap` above the minimum, or as near as rounding allows; float64 throughout. Between two steps check()
+    may raise."""
     finite = np.isfinite(upper)
     size = float(np.abs(r).max(initial=0.0)) or 1.0
     x = np.where(finite, 0.5 * np.where(finite, upper, 1.0), 1.0)
@@ -33,6 +38,7 @@ def interior_qp(Q: np.ndarray, r: np.ndarray, upper: np.ndarray, gap: float) -> 
     pairs = len(r) + int(finite.sum())
     best, lowest = x, np.inf
     for _ in range(MOST_STEPS):
+        check()
         if not (x.min(initial=1.0) > 0.0 and (x < upper).all()):  # rounding has brought it to the border
             break
         s = np.where(finite, upper - x, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -54,6 +56,18 @@ class Progress(NamedTuple):
     """The share of this pass over the data that is done, where data is read while training runs."""
     cached: int | None = None
     """How many rows are in memory, where not all are."""
+
+    def later(self, passes: int, seconds: float) -> Progress:
+        """The same, for whoever counts from so many passes and seconds earlier."""
+        return self._replace(passes=self.passes + passes, seconds=self.seconds + seconds)
+
+
+def passes_left(trace: Sequence[Progress], tol: float, back: int) -> float:
+    """How many more passes it takes to this gap, if it goes on falling as it did over the latest `back` passes."""
+    before, now = trace[-back], trace[-1]
+    if not 0.0 < now.gap < before.gap:
+        return 0.0 if now.gap == 0.0 else math.inf
+    return max(0.0, math.log(tol / now.gap) / math.log(now.gap / before.gap)) * (now.passes - before.passes)
 
 
 @dataclass(frozen=True)

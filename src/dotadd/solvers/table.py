@@ -13,9 +13,10 @@ SMS spam, KDD 99 and random numbers, dense and sparse, for C from 0.01 to 100: `
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from dotadd.core.block import inner_product
@@ -24,12 +25,14 @@ from dotadd.errors import DotaddError
 from dotadd.problem.problem import Examples, Problem
 
 if TYPE_CHECKING:
-    from dotadd.solvers.result import Result
+    from dotadd.problem.examples import InMemory
+    from dotadd.solvers.result import Progress, Result
     from dotadd.solvers.run import Settings
 
 Solve = Callable[..., "list[Result]"]
 
 TALL = 10  # rows for each feature
+CREEPS = 40.0  # visits for each example that seem to be left: then a batch solver ends sooner on tall data
 STIFF = {Loss.HINGE: 50.0, Loss.SQUARED_HINGE: 3.0, Loss.LOGISTIC: 10.0}  # C |phi|^2, on average
 
 
@@ -167,6 +170,41 @@ def that_need(*needs: Needs) -> dict[str, Solver]:
     return {name: solver for name, solver in SOLVERS.items() if solver.needs in needs}
 
 
+def solve(
+    name: str, problem: Problem[InMemory], settings: Settings, start: list[Result] | None = None
+) -> tuple[str, str, list[Result]]:
+    """The solver that was used for examples in memory, why, in words for people, and what it has found."""
+    from dotadd.solvers.dcd import CreepingError, dcd
+
+    solver, why = choose_solver(name, problem, start)
+    if name != "auto" or solver != "dcd" or start is not None or not _tall(problem):
+        return solver, why, SOLVERS[solver](problem, settings, start)
+    began = perf_counter()
+    try:
+        return solver, why, dcd(problem, settings, most_left=CREEPS)
+    except CreepingError as creeping:
+        first = creeping.results
+    solver, passes = batch_solver(problem.loss), max(result.passes for result in first)
+    took = perf_counter() - began
+
+    def on_progress(progress: Progress, k: int) -> None:
+        if settings.on_progress is not None:
+            settings.on_progress(progress.later(passes, took), k)
+
+    left = None if settings.max_time is None else max(0.0, settings.max_time - took)
+    later = replace(settings, on_progress=on_progress, max_passes=settings.max_passes - passes, max_time=left)
+    results = [
+        replace(
+            result,
+            passes=before.passes + result.passes,
+            seconds=result.seconds | {"before": took},
+            trace=before.trace + [progress.later(passes, took) for progress in result.trace],
+        )
+        for before, result in zip(first, SOLVERS[solver](problem, later, first), strict=True)
+    ]
+    return solver, f"{why}; but it crept, and after {passes} passes this one went on", results
+
+
 def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | None = None) -> tuple[str, str]:
     """The solver to use for examples in memory, and why, in words for people."""
     if name != "auto":
@@ -174,13 +212,17 @@ def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | N
     if start and start[0].solver:
         return start[0].solver, "goes on from its own earlier result"
     rows, dim = len(problem.examples), problem.examples.dim
-    if rows < TALL * dim:
+    if not _tall(problem):
         return "dcd", f"fewer than {TALL} rows for each of {dim:,} features, where coordinate descent is fastest"
     stiff = inner_product(problem.columns.cost(0), problem.examples.squared_norms()) / rows
     how = f"rows are many times the {dim:,} features, and C |phi|^2 is {stiff:.3g} on average"
     if stiff < STIFF[problem.loss]:
         return "dcd", f"{how}: small enough for coordinate descent to be fastest"
     return batch_solver(problem.loss), f"{how}: coordinate descent would creep"
+
+
+def _tall(problem: Problem[Examples]) -> bool:
+    return len(problem.examples) >= TALL * problem.examples.dim
 
 
 def batch_solver(loss: Loss) -> str:
