@@ -10,6 +10,7 @@ import pytest
 
 from dotadd.automata import Automaton, gappy_ngram, mismatch, ngram
 from dotadd.data.batches import DenseRows, Images, Strings
+from dotadd.data.table import Cells, Table
 from dotadd.features import parse
 from dotadd.features.base import Shape
 from dotadd.features.checks import materialize
@@ -62,6 +63,20 @@ MAPS: dict[str, tuple] = {
         },
     ),
 }  # fmt: skip
+TABLE = Table.from_columns(
+    {
+        "a": Cells(np.array([1.0, np.nan, 3.0]), Strings.from_list(["x", "", "z"])),
+        "b": Cells(np.array([4.0, 5.0, 6.0]), Strings.from_list(["u u", "v u", "u v"])),
+        "t": Cells(strings=Strings.from_list(["2024-01-31", "2024-02-28 07:00", ""])),
+        "s": Cells(strings=Strings.from_list(["2024-01-30", "2024-02-28 07:00", ""])),
+    }
+)
+MAPS |= {
+    "Column": (TABLE, {"name": ("a", "b"), "phi": (parse("WordNGrams(1, bits=9)"), parse("NGrams(2, bits=9)"))}),
+    "Number": (TABLE, {"columns": (("a",), ("b",), ("a", "b"), ("b", "a")), "missing": ("indicator", "zero")}),
+    "Category": (TABLE, {"columns": (("a",), ("b",), ("a", "b")), "bits": (12, 13)}),
+    "Date": (TABLE, {"columns": (("t",), ("s",), ("t", "s"))}),
+}
 NOT_A_CHOICE = {"Rational": {"digest"}}  # follows from the transducer
 
 
@@ -69,9 +84,13 @@ def variants(name):
     """The map with the first value of each parameter, and those with another one of them."""
     values = MAPS[name][1]
     first = {parameter: some[0] for parameter, some in values.items()}
-    yield KNOWN[name](**first)
+    yield made(name, **first)
     for parameter, some in values.items():
-        yield from (KNOWN[name](**first | {parameter: other}) for other in some[1:])
+        yield from (made(name, **first | {parameter: other}) for other in some[1:])
+
+
+def made(kind, /, columns=(), **parameters):
+    return KNOWN[kind](*columns, **parameters)
 
 
 def around(phi):

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import LinearSVC
-from test_map_identity import IMAGES, MAPS, WORDS, variants
+from test_map_identity import IMAGES, MAPS, WORDS, made, variants
 
 from dotadd import FeatureMap, LinearSVM
 from dotadd.data.batches import DenseRows, Strings
@@ -171,12 +171,12 @@ def test_parameters_make_the_map_again_and_each_can_be_set(name):
     for phi in variants(name):
         own = {key: value for key, value in phi.get_params(deep=False).items() if key in values}
         assert set(own) == set(values)
-        assert repr(KNOWN[name](**own)) == repr(phi)
+        assert repr(made(name, **own)) == repr(phi)
     for parameter, some in values.items():
         for other in some[1:]:
             first = {key: several[0] for key, several in values.items()}
-            changed = KNOWN[name](**first).set_params(**{parameter: other})
-            assert repr(changed) == repr(KNOWN[name](**first | {parameter: other}))
+            changed = made(name, **first).set_params(**{parameter: other})
+            assert repr(changed) == repr(made(name, **first | {parameter: other}))
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -192,6 +192,10 @@ class Strings(Ragged):
             return np.full(len(self), self.width, np.int64)
         return np.diff(self.offsets)
 
+    def together(self) -> Strings:
+        """The same strings, their letters one after the other and nothing between them."""
+        return self
+
     def with_offsets(self) -> Self:
         if self.offsets is not None:
             return self
@@ -276,7 +280,7 @@ def _unpack(packed, width, letters):
             letters[base + k] = np.uint8(_LETTERS >> (np.uint32(8) * code))
 
 
-def _numpy(array: pa.Array) -> np.ndarray:
+def numpy_of(array: pa.Array) -> np.ndarray:
     """The numbers of an array, without a copy. Arrow's own way to NumPy imports pandas where that is installed."""
     import pyarrow as pa
 
@@ -310,7 +314,7 @@ def from_arrow(array: pa.Array, *, n_features: int | None = None) -> Batch:
         values = array.to_numpy_ndarray()
         return Images(values) if values.ndim == 3 else DenseRows(values)
     if pa.types.is_fixed_size_list(kind):
-        return DenseRows(_numpy(array.flatten()).reshape(len(array), kind.list_size))
+        return DenseRows(numpy_of(array.flatten()).reshape(len(array), kind.list_size))
     if pa.types.is_fixed_size_binary(kind):
         width = kind.byte_width
         if not width:
@@ -329,7 +333,7 @@ def from_arrow(array: pa.Array, *, n_features: int | None = None) -> Batch:
 def _from_lists(array: pa.Array, n_features: int | None) -> Batch:
     import pyarrow as pa
 
-    items, offsets = array.values, _numpy(array.offsets)
+    items, offsets = array.values, numpy_of(array.offsets)
     parts = [items]
     if pa.types.is_struct(items.type):
         if not {"index", "value"} <= {field.name for field in items.type}:
@@ -341,8 +345,8 @@ def _from_lists(array: pa.Array, n_features: int | None) -> Batch:
         width = int(offsets[1] - offsets[0]) if len(array) else 0
         if not (np.diff(offsets) == width).all():
             raise ValueError("column has lists of numbers that differ in length")
-        return DenseRows(_numpy(items)[offsets[0] : offsets[-1]].reshape(len(array), width))
-    indices = _numpy(parts[0])
+        return DenseRows(numpy_of(items)[offsets[0] : offsets[-1]].reshape(len(array), width))
+    indices = numpy_of(parts[0])
     if indices.dtype.kind not in "iu":
         raise ValueError(f"cannot read a column of {array.type} as sparse rows; expected list<struct<index, value>>")
     if indices.dtype not in (np.int32, np.int64):  # kernels know these
@@ -350,7 +354,7 @@ def _from_lists(array: pa.Array, n_features: int | None) -> Batch:
     if n_features is None:
         used = indices[offsets[0] : offsets[-1]]
         n_features = int(used.max()) + 1 if len(used) else 0
-    return SparseRows(offsets, indices, _numpy(parts[1]) if len(parts) == 2 else None, n_features)
+    return SparseRows(offsets, indices, numpy_of(parts[1]) if len(parts) == 2 else None, n_features)
 
 
 def _buffer(buffer: pa.Buffer | None) -> np.ndarray:

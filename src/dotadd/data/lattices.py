@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from dotadd._util.growing import GrowingOffsets
-from dotadd.data.batches import _numpy
+from dotadd.data.batches import numpy_of
 from dotadd.data.ragged import Parts, Ragged, as_offsets, item_places
 from dotadd.errors import AutomatonError
 
@@ -190,13 +190,13 @@ def lattices_from_arrow(array: pa.Array) -> Lattices:
     if any(part.null_count for part in (array, states, leaving, items, finals, *columns.values())):
         raise ValueError("column has missing values; fill or drop them first")
     kinds = {"label": np.integer, "target": np.integer, "weight": np.floating, "final": np.floating}
-    arrays = {name: _numpy(column) for name, column in {**columns, "final": finals}.items()}
+    arrays = {name: numpy_of(column) for name, column in {**columns, "final": finals}.items()}
     for name, values in arrays.items():
         if not np.issubdtype(values.dtype, kinds[name]):
             raise ValueError(f"the {name}s of lattices cannot be numbers of type {values.dtype}")
     return Lattices(
-        _numpy(array.offsets),
-        _numpy(leaving.offsets),
+        numpy_of(array.offsets),
+        numpy_of(leaving.offsets),
         arrays["label"],
         arrays["target"].astype(np.int32, copy=False),
         arrays["weight"],

@@ -186,7 +186,7 @@ class LinearSVM(Estimator):
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
         if resume and asked is not None and not asked.checkpoints:
             raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
-        source = open_source(X, column(y), sample_weight)
+        source = open_source(X, column(y), sample_weight, like=self._columns_read())
         budget = self._budget(where if resume else None)
         source.bound(budget)
         earlier = [start] if isinstance(start, Result) else start

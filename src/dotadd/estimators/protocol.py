@@ -25,6 +25,7 @@ from dotadd.model.evaluation import accuracy
 from dotadd.model.file import Classifier, classifier_tags
 from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
+from dotadd.sources.table import Layout
 
 
 class Estimator:
@@ -79,6 +80,11 @@ class Estimator:
             if value is not default and repr(value) != repr(default):
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _columns_read(self) -> Layout | None:
+        """The columns of a table that the feature map reads, where it reads several."""
+        phi = parse(self.phi) if isinstance(self.phi, str) else self.phi
+        return Layout.of_cells(phi.reads) if isinstance(phi, FeatureMap) and phi.reads else None
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
@@ -177,11 +183,11 @@ class Estimator:
     def _check_feature_names(self, X: Any) -> None:
         """Refuse a table whose columns are not those of fit; warn where only one of the two has names."""
         seen, names = getattr(self, "feature_names_in_", None), _feature_names(X)
-        kind = type(self).__name__
-        if seen is None and names is None:
-            return
+        kind, columns = type(self).__name__, self.model_.columns
+        if (seen is None and names is None) or (columns is not None and columns.kinds is not None):
+            return  # where a map reads columns, they are found by name, among others and in any order
         if seen is None:
-            if self.model_.columns is None:  # a file has had names; by these they are found
+            if columns is None:  # a file has had names; by these they are found
                 warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=3)
         elif names is None:
             if hasattr(X, "shape"):

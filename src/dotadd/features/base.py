@@ -12,8 +12,8 @@ brings its own `dot` and `add`, and `bulk` says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dotadd._util.threads import over_rows
 from dotadd.core import block as blocks
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Images, Strings
+from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
@@ -67,16 +68,22 @@ class Part:
 @dataclass(frozen=True)
 class Shape:
     """What a map may need to know of all the data before it can be used: the width of rows, the longest string,
-    whether all strings are as long, and the height and width of images."""
+    whether all strings are as long, the height and width of images, and the shape of each column of text."""
 
     kind: str
     n_features: int | None = None
     length: int | None = None
     one_length: bool | None = None
     size: tuple[int, int] | None = None
+    columns: dict[str, Shape] | None = None
 
     def __post_init__(self) -> None:
-        if self.size is not None:  # JSON knows lists only
+        if self.columns is not None:  # JSON knows no shapes, and of tuples only that they are lists
+            columns = {
+                name: shape if isinstance(shape, Shape) else Shape(**shape) for name, shape in self.columns.items()
+            }
+            object.__setattr__(self, "columns", columns)
+        if self.size is not None:
             height, width = self.size
             object.__setattr__(self, "size", (int(height), int(width)))
 
@@ -89,6 +96,9 @@ class Shape:
             lengths = batch.lengths()
             longest = int(lengths.max(initial=0))
             return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
+        if isinstance(batch, Table):
+            columns = {name: cls.of(batch.strings(name)) for name in batch.names}
+            return cls(batch.kind, n_features=batch.n_features, columns=columns)
         size = batch.values.shape[1:] if isinstance(batch, Images) else None
         return cls(batch.kind, n_features=getattr(batch, "n_features", None), size=size)
 
@@ -101,13 +111,26 @@ class Shape:
         alike = self.one_length is not False and other.one_length is not False and self.length == other.length
         one_length = None if self.one_length is None else alike
         size = self.size if self.size == other.size else None
+        columns = None
+        if self.columns is not None and other.columns is not None:
+            columns = {name: shape.joined(other.column(name)) for name, shape in self.columns.items()}
         return Shape(
-            self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length, size
-        )
+            self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length, size,
+            columns,
+        )  # fmt: skip
+
+    def column(self, name: str) -> Shape:
+        """The shape of a column of text."""
+        if self.columns is None or name not in self.columns:
+            raise FeatureError(f"there is no column {name!r} in this data")
+        return self.columns[name]
 
     def to_dict(self) -> dict[str, object]:
         """What is known of it."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        known = {name: value for name, value in vars(self).items() if value is not None}
+        if self.columns is not None:
+            known["columns"] = {name: shape.to_dict() for name, shape in self.columns.items()}
+        return known
 
 
 @dataclass(frozen=True)
@@ -166,6 +189,12 @@ class FeatureMap(Part, Transformer):
 
     is_sum: bool = False
     """Whether its expression is written with + or *, and so stands in brackets before a method."""
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """The columns of a table that this map reads, each as "text", "number" or "both"; none where it reads whole
+        examples."""
+        return {}
 
     @property
     def dim(self) -> int:
@@ -322,12 +351,12 @@ class FeatureMap(Part, Transformer):
             return NotImplemented
         return Stack(self, other)
 
-    def __mul__(self, factor: float) -> FeatureMap:
+    def __mul__(self, factor: object) -> FeatureMap:
         from dotadd.features.terms import Term
 
         if not isinstance(factor, int | float | np.number):
             return NotImplemented
-        return self if factor == 1.0 else Term(self, factor)
+        return self if factor == 1.0 else Term(self, cast("float", factor))
 
     __rmul__ = __mul__
 

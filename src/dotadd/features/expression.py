@@ -1,8 +1,8 @@
 """The expression of a feature map as text, as in `--features` and in model files. It is read, never run.
 
 The grammar is Python's, of which this much is understood: calls of known maps with literal arguments, `.hashed(bits)`,
-`.indexed(form)` and `.normalized()`, `+` between maps, `*` between a number and a map, and brackets; inside of
-`Rational(...)`, transducers in the place of maps. For every map, `parse(repr(phi)) == phi`.
+`.indexed(form)` and `.normalized()`, `+` between maps, `*` between a number and a map or between categories, and
+brackets; inside of `Rational(...)`, transducers in the place of maps. For every map, `parse(repr(phi)) == phi`.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class FeatureReader(Reader):
         try:
             if isinstance(operator, ast.Add) and all(maps):
                 return left + right
-            if isinstance(operator, ast.Mult) and any(numbers) and any(maps) | all(numbers):
+            crossed = all(hasattr(side, "crosses") for side in (left, right))
+            if isinstance(operator, ast.Mult) and (crossed or (any(numbers) and any(maps) | all(numbers))):
                 return left * right
         except (FeatureError, AutomatonError) as error:
             raise self.error(node, str(error)) from None
-        raise self.error(node, "maps are added to maps, and multiplied with numbers")
+        raise self.error(node, "maps are added to maps and multiplied with numbers, categories also with categories")

@@ -98,6 +98,7 @@ def counted(lattices: Lattices, counters: np.ndarray, *, posteriors: bool) -> Ou
 
 def chains(strings: Strings) -> Lattices:
     """Strings as lattices of one path each. Labels are bytes, and byte 0 is the empty word."""
+    strings = strings.together()
     lengths = strings.lengths().astype(np.int64)
     letters = np.zeros(len(strings) + 1, np.int64)
     np.cumsum(lengths, out=letters[1:])

@@ -292,6 +292,7 @@ def _labels(batch: Batch) -> np.ndarray:
     if not len(batch):
         return np.empty(0, np.int64)
     if isinstance(batch, Strings):
+        batch = batch.together()
         starts, ends = batch.bounds(np.array([0, len(batch) - 1]))
         return batch.letters[starts[0] : ends[1]]
     assert isinstance(batch, Lattices)

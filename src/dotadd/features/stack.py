@@ -37,6 +37,14 @@ class Stack(FeatureMap):
         return " + ".join(repr(part) for part in self.parts)
 
     @property
+    def reads(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for part in self.parts:
+            for name, kind in part.reads.items():
+                found[name] = kind if found.get(name, kind) == kind else "both"
+        return found
+
+    @property
     def titles(self) -> list[str]:
         """What each part is called in names of parameters and features: spectrum, or spectrum-1 if there are more."""
         titles = [part.title for part in self.parts]

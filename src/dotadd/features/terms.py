@@ -118,7 +118,11 @@ class Term(FeatureMap):
     def title(self) -> str:
         return self.phi.title
 
-    def __mul__(self, factor: float) -> FeatureMap:
+    @property
+    def reads(self) -> dict[str, str]:
+        return self.phi.reads
+
+    def __mul__(self, factor: object) -> FeatureMap:
         if not isinstance(factor, int | float | np.number):
             return NotImplemented
         return self.changed(scale=checked_factor("the factor of a map", factor) * self.scale)

@@ -95,6 +95,7 @@ class Transducer:
 
     def foreign(self, strings: Strings) -> BadRow | None:
         """The first letter that T does not know."""
+        strings = strings.together()
         rows = np.arange(len(strings), dtype=np.int64)
         starts, ends = strings.bounds(rows)
         if not len(rows):

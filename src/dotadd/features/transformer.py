@@ -43,7 +43,7 @@ class Transformer:
         """
         from dotadd.features.base import Shape
 
-        source = _opened(X)
+        source = self._opened(X)
         batches = (chunk.batch for chunk in source.chunks())
         phi = self._map.resolve(reduce(Shape.joined, map(Shape.of, batches)))
         learner, more = phi.learner(), True
@@ -67,14 +67,14 @@ class Transformer:
         phi = self._map if self._fitted is None else self._fitted
         if phi.dim > WIDEST:
             raise FeatureError(f"{self!r} has more ids than a matrix has columns: use .indexed() or .hashed(bits)")
-        pieces = [piece for batch in _checked(_opened(X), phi) for piece in _pieces(phi, batch)]
+        pieces = [piece for batch in _checked(self._opened(X), phi) for piece in _pieces(phi, batch)]
         matrix = pieces[0] if len(pieces) == 1 else vstack(pieces, format="csr")
         matrix.eliminate_zeros()
         return matrix
 
     def fit_transform(self, X: object, y: object = None) -> csr_array:
         """`fit` and then `transform` of the same rows."""
-        source = _opened(X)
+        source = self._opened(X)
         return self.fit(source).transform(source)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
@@ -117,6 +117,13 @@ class Transformer:
         make = cast("Callable[..., FeatureMap]", type(self))
         return make(**self.get_params(deep=False) | dict(params))
 
+    def _opened(self, X: object) -> Source:
+        from dotadd.sources import open as open_source
+        from dotadd.sources.table import Layout
+
+        reads = self._map.reads
+        return open_source(X, like=Layout.of_cells(reads) if reads else None)
+
     @property
     def _map(self) -> FeatureMap:
         return cast("FeatureMap", self)
@@ -145,13 +152,6 @@ class Transformer:
             transformer_tags=TransformerTags(preserves_dtype=[]),
             input_tags=InputTags(sparse=True, string=True, three_d_array=True),
         )
-
-
-def _opened(X: object) -> Source:
-    from dotadd.sources import open as open_source
-    from dotadd.sources.base import Source
-
-    return X if isinstance(X, Source) else open_source(X)
 
 
 def _checked(source: Source, phi: FeatureMap) -> Iterator[Batch]:

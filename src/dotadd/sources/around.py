@@ -115,6 +115,8 @@ class Kept(Around):
         self._too_large = False
 
     def asked(self, like: Layout) -> Self:
+        if like.kinds is not None and self._chunk is None:
+            self.source = self.source.asked(like)
         return self  # what is kept is put in order where it lies
 
     def load(self, limit: int | None = None) -> Chunk:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 from dotadd._util.atomic import replacing
 from dotadd._version import __version__
 from dotadd.data.batches import Batch, SparseRows, Strings, fixed_width, pack
+from dotadd.data.table import CELLS, Table, is_cells
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Located, Source, batch_bytes, is_text, require_alike
 from dotadd.sources.formats import FORMATS, ending_tells
@@ -174,7 +175,8 @@ def _write(
         for part in _parts(chunk, size):
             columns = _columns(part, form, dna)
             if writer.schema is None:
-                writer.schema = _schema(columns, form, {**names, **about})
+                cells = part.batch.names if isinstance(part.batch, Table) else ()
+                writer.schema = _schema(columns, cells, form, {**names, **about})
             writer.write(list(columns.values()))
         rows += len(chunk)
         n_features = max(n_features, getattr(chunk.batch, "n_features", 0))
@@ -209,13 +211,15 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> dict[str, pa.Array]
     return columns | chunk.coordinates.to_arrow() if isinstance(chunk, Located) else columns
 
 
-def _schema(columns: Mapping[str, pa.Array], form: _Form, about: Mapping[str, str]) -> pa.Schema:
+def _schema(columns: Mapping[str, pa.Array], names: Sequence[str], form: _Form, about: Mapping[str, str]) -> pa.Schema:
     import pyarrow as pa
 
     fields = [pa.field(name, column.type, nullable=False) for name, column in columns.items()]
     own = {"dotadd": __version__, EXAMPLES.decode(): fields[0].name}
     if form.dna is not None:
         fields[0] = fields[0].with_metadata({PACKED: b"1", LENGTH: str(form.dna).encode()})
+    if is_cells(fields[0].type):
+        fields[0] = fields[0].with_metadata({CELLS: json.dumps(names).encode()})
     if "line" in columns:
         own[LINES.decode()] = "line"
     return pa.schema(fields, metadata={**own, **about})

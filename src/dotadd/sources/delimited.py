@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
-from dotadd.sources.table import Layout, Wanted, choose, one_array
+from dotadd.sources.table import NOTHING, Layout, Wanted, choose, one_array
 from dotadd.sources.text import (
     QUOTE,
     Records,
@@ -59,7 +59,7 @@ class _Delimited(TextTable):
         super().__init__(source)
         self.delimiter, like, wanted = delimiter, source.like, source.wanted
         self.headless = any(_is_place(name, sample[0]) for name in wanted)
-        if like is not None and not like.header and wanted == Wanted():
+        if like is not None and wanted == Wanted() and (not like.header or _by_number(like, sample[0])):
             self.headless = True
         names = [name.strip() for name in sample[0]]
         if self.headless:
@@ -100,16 +100,23 @@ class _Delimited(TextTable):
                 arrow_csv.ParseOptions(
                     delimiter=self.delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
                 ),
-                arrow_csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=False),
+                arrow_csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=list(types),
+                    strings_can_be_null=False,
+                    null_values=sorted(NOTHING),
+                ),
             )
         except pa.ArrowException:
             raise Stumble from None
         columns = {name: one_array(table.column(name)) for name in table.column_names}
-        if len(table) != len(records) or any(column.null_count for column in columns.values()):
+        cells = self.cells
+        if len(table) != len(records) or any(columns[name].null_count for name in columns.keys() - cells):
             raise Stumble
         if self.layout is not None and not self.layout.dense:
-            name = self.layout.features[0]
-            columns[name] = pc.utf8_trim_whitespace(columns[name])
+            for name in self.layout.features:
+                if pa.types.is_large_string(columns[name].type):
+                    columns[name] = pc.utf8_trim_whitespace(columns[name])
         return columns
 
     def row(self, record: bytearray, line: int) -> Row:
@@ -128,6 +135,8 @@ class _Delimited(TextTable):
 
     def _number(self, word: str, k: int, line: int) -> float:
         what = f"column {self.names[k]!r}: "
+        if self.names[k] in self.cells and word.strip() in NOTHING:
+            return math.nan
         try:
             value = float(word)
         except ValueError:
@@ -189,6 +198,11 @@ def _is_place(name: str | int | None, header: Sequence[str]) -> bool:
     return name is not None
 
 
+def _by_number(like: Layout, header: Sequence[str]) -> bool:
+    """Whether a map reads columns by their numbers alone."""
+    return like.kinds is not None and all(_is_place(name, header) for name in like.features)
+
+
 def _place(source: DelimitedFile, name: str | int | None, count: int) -> str | None:
     if name is None:
         return None
@@ -205,6 +219,8 @@ def _place(source: DelimitedFile, name: str | int | None, count: int) -> str | N
 def _placed(like: Layout, names: Sequence[str]) -> Layout | None:
     """The layout of an earlier file without a header for this one, which has none either; None if it tells nothing:
     that file had names, or this one has the features alone."""
+    if like.kinds is not None:
+        return like
     return None if like.header or len(names) == len(like.features) else replace(like, header=True)
 
 

@@ -103,6 +103,8 @@ class TableFile(FileSource):
     label: str | int | None = field(default=None, kw_only=True)
     weight: str | int | None = field(default=None, kw_only=True)
     like: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
+    cells: tuple[tuple[str, str], ...] | None = field(default=None, kw_only=True)
+    """The columns that a map reads, and as what: what it does not read is not in the rows."""
 
     @classmethod
     def opened(cls, path: str, format: str, options: Options) -> Source:
@@ -113,7 +115,8 @@ class TableFile(FileSource):
         return Wanted(self.column, self.label, self.weight)
 
     def asked(self, like: Layout) -> Self:
-        return dataclasses.replace(self, like=like)
+        cells = None if like.kinds is None else tuple(like.kinds.items())
+        return dataclasses.replace(self, like=like, cells=cells)
 
 
 @dataclass

@@ -7,6 +7,7 @@ the process where the first value of a text is null, and where it has to find ou
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ class _JsonLines(TextTable):
         super().__init__(source)
         self.label_types: list[pa.DataType] = []  # Arrow's, in the order in which they are tried
         self.length: int | None = None  # of an example that is a list
+        self.cell_types: dict[str, pa.DataType] = {}  # of the columns of a table that are read as text
 
     def types(self, layout: Layout) -> dict[str, pa.DataType]:
         """Numbers are float64, as JSON has them."""
@@ -56,12 +58,12 @@ class _JsonLines(TextTable):
         layout = self.layout or self._look(records)
         if layout is None or self.length is not None or not records.are_between("{", "}"):
             raise Stumble
-        types, label = self.types(layout), layout.label
+        types, label = self.types(layout) | self.cell_types, layout.label
         if label is None or not pa.types.is_large_string(types[label]) or label in layout.features:
-            return _parsed(records, types)
+            return _parsed(records, types, self.cells)
         for kind in self.label_types:
             with suppress(Stumble):
-                columns = _parsed(records, {**types, label: kind})
+                columns = _parsed(records, {**types, label: kind}, self.cells)
                 if pa.types.is_floating(kind) and not _exact(columns[label]):
                     break
                 self.label_types = [kind]  # the others need not be tried any more
@@ -96,7 +98,11 @@ class _JsonLines(TextTable):
         layout = self.layout or self._layout(row, line)
         example = _number if layout.dense else self._whole
         try:
-            found: Row = {name: example(row[name], name) for name in layout.features}
+            found: Row = (
+                {name: example(row[name], name) for name in layout.features}
+                if layout.kinds is None
+                else {name: _cell(row.get(name), kind, name) for name, kind in layout.kinds.items()}
+            )
             if layout.label is not None and layout.label not in found:
                 found[layout.label] = _word(row[layout.label], layout.label)
             if layout.weight is not None:
@@ -121,6 +127,9 @@ class _JsonLines(TextTable):
         for name in layout.columns:
             if not _is_text(name):
                 raise DataError(f"the name {name!r} of a field {HALF}", source.path, line)
+        if layout.kinds is not None:
+            texts = [name for name, kind in layout.kinds.items() if kind != "number"]
+            self.cell_types = {name: _cell_type(row[name]) for name in texts}
         if layout.label is not None:
             kinds = {str: [pa.large_string()], bool: [pa.bool_()], float: [pa.float64()]}
             self.label_types = kinds.get(type(row[layout.label]), [pa.int64(), pa.float64()])
@@ -140,8 +149,27 @@ class _JsonLines(TextTable):
         return [_number(item, name) for item in value]
 
 
-def _parsed(records: Records, types: dict[str, pa.DataType]) -> dict[str, pa.Array]:
-    """Fields of these types by Arrow's parser, or Stumble. Other fields are passed over, however they are nested."""
+def _cell_type(value: object) -> pa.DataType:
+    """As what Arrow reads a field that becomes text."""
+    import pyarrow as pa
+
+    if isinstance(value, bool):
+        return pa.bool_()
+    return pa.int64() if isinstance(value, int) else pa.float64() if isinstance(value, float) else pa.large_string()
+
+
+def _cell(value: object, kind: str, name: str) -> str | float:
+    """The value of a cell of a table; one that is missing is NaN, or a text of no letters."""
+    if kind == "number":
+        return math.nan if value is None else _number(value, name)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else _word(value, name)
+
+
+def _parsed(records: Records, types: dict[str, pa.DataType], cells: set[str]) -> dict[str, pa.Array]:
+    """Fields of these types by Arrow's parser, or Stumble. Other fields are passed over, however they are nested.
+    Values may be missing in `cells`."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
@@ -156,7 +184,7 @@ def _parsed(records: Records, types: dict[str, pa.DataType]) -> dict[str, pa.Arr
             column.validate(full=True)  # that text is UTF-8
     except (pa.ArrowException, KeyError):
         raise Stumble from None
-    if len(table) != len(records) or any(column.null_count for column in columns.values()):
+    if len(table) != len(records) or any(columns[name].null_count for name in columns.keys() - cells):
         raise Stumble
     return columns
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd.data.batches import LARGEST_VALUE, Batch, DenseRows, SparseRows, Strings
+from dotadd.data.table import Table
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
 
@@ -53,6 +54,8 @@ def _complaints(batch: Batch, names: list[str] | None) -> Iterator[_Complaint]:
         yield from _dense_complaints(batch, names)
     elif isinstance(batch, SparseRows):
         yield from _sparse_complaints(batch)
+    elif isinstance(batch, Table):
+        yield from _table_complaints(batch)
 
 
 def _dense_complaints(batch: DenseRows, names: list[str] | None) -> Iterator[_Complaint]:
@@ -65,6 +68,15 @@ def _dense_complaints(batch: DenseRows, names: list[str] | None) -> Iterator[_Co
     for row, column in zip(rows.tolist(), columns[first].tolist(), strict=True):
         where = f"column {names[column]!r}: " if names is not None else ""
         yield row, column + 1, where + _complaint(values[row, column])
+
+
+def _table_complaints(batch: Table) -> Iterator[_Complaint]:
+    """What a missing number is, the map says; here it is no complaint."""
+    begin = int(batch.offsets[0])
+    values = batch.values[begin : int(batch.offsets[-1])]
+    for place in np.flatnonzero(np.abs(values) > LARGEST_VALUE).tolist():
+        row, column = divmod(place, len(batch.names))
+        yield row, None, f"column {batch.names[column]!r}: {_complaint(values[place])}"
 
 
 def _sparse_complaints(batch: SparseRows) -> Iterator[_Complaint]:

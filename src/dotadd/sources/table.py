@@ -14,6 +14,7 @@ import numpy as np
 
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings, from_arrow, unpack
 from dotadd.data.lattices import is_lattices, lattices_from_arrow
+from dotadd.data.table import CELLS, Cells, Table, is_cells, table_from_arrow
 from dotadd.errors import DataError, DotaddError, UnusedColumnsWarning
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.labels import exact_labels
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA in two bits a letter
 # Metadata of the schema of a file that `convert` wrote: the column of the examples, that of the lines on which they
 # stood in a text, the names of the features, and those of all columns.
+NOTHING = frozenset(
+    ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
+)  # what a missing number is written as
 EXAMPLES, LINES, COLUMNS, LAYOUT = b"column", b"lines", b"columns", b"layout"
 
 
@@ -47,6 +51,8 @@ class Layout:
     weight: str | None
     header: bool = True
     """Whether the columns have names; those of a file without a header are their numbers, from 0."""
+    kinds: dict[str, str] | None = None
+    """Where rows are those of a table, of each feature column whether it is "text", a "number" or "both"."""
 
     @property
     def columns(self) -> list[str]:
@@ -56,17 +62,25 @@ class Layout:
 
     def to_dict(self) -> dict[str, object]:
         """What a model file keeps; weights of examples mean nothing to a model."""
-        return {"features": self.features, "dense": self.dense, "label": self.label, "header": self.header}
+        record = {"features": self.features, "dense": self.dense, "label": self.label, "header": self.header}
+        return record if self.kinds is None else record | {"kinds": self.kinds}
 
     @classmethod
     def from_dict(cls, record: object) -> Layout:
         """From `to_dict`; TypeError or KeyError where it is damaged."""
         if not isinstance(record, dict):
             raise TypeError("it does not say which columns there are")
-        features, label = record["features"], record["label"]
+        features, label, kinds = record["features"], record["label"], record.get("kinds")
         if not isinstance(features, list) or not all(isinstance(name, str) for name in [*features, label or ""]):
             raise TypeError("names of columns are not text")
-        return cls(features, bool(record["dense"]), label, None, bool(record["header"]))
+        if kinds is not None and not (isinstance(kinds, dict) and set(kinds) == set(features)):
+            raise TypeError("it does not say what each column is read as")
+        return cls(features, bool(record["dense"]), label, None, bool(record["header"]), kinds)
+
+    @classmethod
+    def of_cells(cls, kinds: dict[str, str]) -> Layout:
+        """The rows of a table of these columns, each read as its kind."""
+        return cls(list(kinds), False, None, None, kinds=kinds)
 
 
 def choose(
@@ -91,6 +105,8 @@ def choose(
         if asked is not None and asked not in names:
             raise DataError(f"there is no column {asked!r}; the columns are {listed(names)}", path)
     column, label, weight = (asked if isinstance(asked, str) else None for asked in wanted)
+    if like is not None and like.kinds is not None:
+        return _of_cells(names, like, column, label or (usual if usual in names else None), weight, path)
     if like is not None and like.header and column is None:
         require_names(like.features, names, path, hint="" if like.dense else "; name another with column= (--column)")
         fitting = set(names if guessed else numeric if like.dense else whole)
@@ -116,6 +132,22 @@ def choose(
     if len(candidates) == 1:
         return Layout(candidates, False, label, weight)
     raise DataError(f"which column holds the examples? Name it with column=; the columns are {listed(names)}", path)
+
+
+def _of_cells(
+    names: Sequence[str], like: Layout, column: str | None, label: str | None, weight: str | None, path: str | None
+) -> Layout:
+    """The layout of a table of which a map reads several columns."""
+    if column is not None:
+        raise DataError(f"features read the columns {listed(like.features)}: leave out column= (--column)", path)
+    missing = [name for name in like.features if name not in names]
+    if missing:
+        several = "columns" if len(missing) > 1 else "column"
+        raise DataError(f"there is no {several} {listed(missing)}; the columns are {listed(names)}", path)
+    label = like.label if label is None and like.label in names else label
+    if label in like.features:
+        raise DataError(f"column {label!r} is the label, and the features read it, too", path)
+    return Layout(like.features, False, label, weight, kinds=like.kinds)
 
 
 def require_names(wanted: Sequence[str], names: Sequence[str], path: str | None, hint: str = "") -> None:
@@ -170,7 +202,8 @@ def layout_of(schema: pa.Schema, wanted: Wanted, *, path: str | None, like: Layo
         wanted = Wanted(examples, wanted.label or label, wanted.weight or weight)
     numeric = [field.name for field in schema if is_number(field.type)]
     whole = [field.name for field in schema if is_whole(field.type)]
-    return choose(schema.names, numeric, whole, wanted, path=path, like=like)
+    usual = "label" if like is not None and like.kinds is not None else None
+    return choose(schema.names, numeric, whole, wanted, path=path, usual=usual, like=like)
 
 
 def names_of(schema: pa.Schema, layout: Layout) -> tuple[list[str] | None, Layout | None]:
@@ -283,6 +316,8 @@ def _without_missing(
 
     lacks = np.full(len(table), -1)  # the first column in which a row has no value
     for k, name in enumerate(layout.columns):
+        if layout.kinds is not None and name in layout.kinds:  # what a missing value is, the map says
+            continue
         column = table.column(name)
         absent = np.zeros(len(column), np.bool_)
         if column.null_count:
@@ -301,12 +336,19 @@ def _without_missing(
 
 
 def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> Batch:
+    if layout.kinds is not None:
+        return table_of({name: table.column(name) for name in layout.features}, layout.kinds)
     if layout.dense:
         return DenseRows(side_by_side([numbers(table.column(name)) for name in layout.features]))
     (name,) = layout.features
     field = table.schema.field(name)
     if is_lattices(field.type):
         return lattices_from_arrow(table.column(name))
+    if is_cells(field.type):
+        names = json.loads((field.metadata or {}).get(CELLS, b"null"))
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("it does not say how its columns are called")
+        return table_from_arrow(table.column(name), names)
     length = packed_length(field)
     batch = from_arrow(table.column(name), n_features=n_features)
     if length is not None:
@@ -318,6 +360,51 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
         return type(batch)(float_values(batch.values, f"column {name!r}"))
     if isinstance(batch, SparseRows) and batch.values is not None:
         batch.values = float_values(batch.values, f"column {name!r}")
+    return batch
+
+
+def table_of(columns: dict[str, pa.Array], kinds: dict[str, str]) -> Table:
+    """The rows of a table, of which each column is read as its kind."""
+    return Table.from_columns({name: _cells(column, kinds[name], name) for name, column in columns.items()})
+
+
+def _cells(array: pa.Array, kind: str, name: str) -> Cells:
+    array = plainer(array)
+    numbers = None if kind == "text" else _number_cells(array, name)
+    return Cells(numbers, None if kind == "number" else _text_cells(array, name))
+
+
+def _number_cells(array: pa.Array, name: str) -> np.ndarray:
+    """The numbers of a column, NaN where one is missing; words are read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if is_text(array.type):
+        words = pc.utf8_trim_whitespace(array)
+        array = pc.if_else(pc.is_in(words, pa.array(sorted(NOTHING), words.type)), None, words)
+        try:
+            array = array.cast(pa.float64())
+        except pa.ArrowInvalid:
+            raise DataError(f"column {name!r} holds words, and a feature wants its numbers") from None
+    if not is_number(array.type) and not pa.types.is_decimal(array.type):
+        raise DataError(f"column {name!r} holds {array.type}, and a feature wants its numbers")
+    return array.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+
+
+def _text_cells(array: pa.Array, name: str) -> Strings:
+    """The letters of a column, none where a cell is missing. Whole numbers are written without a point."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    t, kind = pa.types, array.type
+    if t.is_floating(kind):
+        array = pc.if_else(pc.is_finite(array), array, None)
+    elif t.is_nested(kind):
+        raise DataError(f"column {name!r} holds {kind}, and a feature wants text")
+    if not (t.is_binary(array.type) or t.is_large_binary(array.type)):
+        array = array.cast(pa.large_string())
+    batch = from_arrow(array.fill_null("" if is_text(array.type) else b""))
+    assert isinstance(batch, Strings)
     return batch
 
 

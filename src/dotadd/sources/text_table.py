@@ -16,7 +16,7 @@ from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
 from dotadd.sources.labels import EXACT
-from dotadd.sources.table import Layout, is_text, numbers, side_by_side
+from dotadd.sources.table import Layout, is_text, numbers, side_by_side, table_of
 from dotadd.sources.text import Records
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class TextTable:
         self.source = source
         self.layout: Layout | None = None
 
+    @property
+    def cells(self) -> set[str]:
+        """The columns in which a value may be missing, since the map says what that means."""
+        return set() if self.layout is None or self.layout.kinds is None else set(self.layout.kinds)
+
     def fast(self, records: Records) -> dict[str, pa.Array]:
         """The columns by Arrow's parser, or Stumble."""
         raise NotImplementedError
@@ -66,6 +71,8 @@ class TextTable:
 
         examples = pa.from_numpy_dtype(self.source.dtype) if layout.dense else pa.large_string()
         types = dict.fromkeys(layout.features, examples)
+        if layout.kinds is not None:
+            types |= {name: pa.float64() for name, kind in layout.kinds.items() if kind == "number"}
         if layout.weight is not None:
             types[layout.weight] = pa.float64()
         if layout.dense and layout.label in layout.features:
@@ -89,7 +96,9 @@ class TextTable:
         if layout is None or not len(lines):
             return None
         batch: Batch
-        if layout.dense:
+        if layout.kinds is not None:
+            batch = table_of({name: columns[name] for name in layout.features}, layout.kinds)
+        elif layout.dense:
             batch = DenseRows(side_by_side([numbers(columns[name]) for name in layout.features]))
         else:
             batch = from_arrow(columns[layout.features[0]])

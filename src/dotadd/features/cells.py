@@ -1,0 +1,424 @@
+"""Number, Category and Date: features of the cells of a table.
+
+Number("age", "income") + Category("job", "country") + Category("site") * Category("ad") + Date("when")
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import cast
+
+import numpy as np
+
+from dotadd._jit import inner, kernel, plain
+from dotadd._util.expression import call_repr, quoted
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch
+from dotadd.data.table import Table
+from dotadd.errors import FeatureError
+from dotadd.features.base import BadRow, FeatureMap, Origins
+from dotadd.features.columns import column_name
+from dotadd.features.forms import slot_of
+from dotadd.features.leaves import checked_bits, named_by_row
+
+MISSING = ("indicator", "zero", "refuse")
+BITS = 20
+EXACT_BITS = 62  # of the ids of categories that an index tells apart
+MOST_CROSSED = 3  # categories in one feature
+HOURS, WEEKDAYS, MONTHS = 24, 7, 12
+FIRSTS, PARTS = (0, HOURS, HOURS + WEEKDAYS), HOURS + WEEKDAYS + MONTHS  # slots of a date
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class CellMap(FeatureMap):
+    """A map of some columns of a table."""
+
+    takes = (Table,)
+    columns: tuple[str, ...]
+    asks = "text"
+
+    @property
+    def reads(self) -> dict[str, str]:
+        return dict.fromkeys(self.columns, self.asks)
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return self._description()
+
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        changed, make = self._description() | dict(params), cast("Callable[..., FeatureMap]", type(self))
+        columns = changed.pop("columns")
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
+            raise FeatureError(f"columns have to be a tuple of names, and not {quoted(columns)}")
+        return make(*columns, **changed)
+
+    def _description(self) -> dict[str, object]:
+        return {"columns": self.columns}
+
+
+class Number(CellMap):
+    """The numbers of some columns as they are; `.scaled("std")` brings them to one size.
+
+    missing: what an empty cell is: "indicator" (the default) gives each column a second feature, which is 1 where the
+    number is missing; "zero" takes it for 0; "refuse" does not take such rows.
+    """
+
+    distinct, keeps, asks = True, False, "number"
+
+    def __init__(self, *columns: str | int, missing: str = "indicator") -> None:
+        self.columns = checked_columns("Number", columns)
+        if missing not in MISSING:
+            raise FeatureError(f"missing has to be one of {', '.join(MISSING)}, and not {missing!r}")
+        self.missing = missing
+
+    def __repr__(self) -> str:
+        keywords = {} if self.missing == "indicator" else {"missing": self.missing}
+        return call_repr("Number", *self.columns, **keywords)
+
+    def _description(self) -> dict[str, object]:
+        return {"columns": self.columns, "missing": self.missing}
+
+    @property
+    def dim(self) -> int:
+        return len(self.columns) * (2 if self.missing == "indicator" else 1)
+
+    def bound(self, batch: Batch) -> int:
+        return len(self.columns)
+
+    @property
+    def checks_rows(self) -> bool:
+        return self.missing == "refuse"
+
+    def check(self, batch: Batch) -> BadRow | None:
+        assert isinstance(batch, Table)
+        if self.missing != "refuse":
+            return None
+        for name in self.columns:
+            missing = np.flatnonzero(np.isnan(batch.numbers(name)))
+            if len(missing):
+                advice = 'fill it, or leave out missing="refuse"'
+                return BadRow(int(missing[0]), None, f"column {name!r}: the value is missing; {advice}")
+        return None
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        assert isinstance(batch, Table)
+        _write_numbers(
+            plain(batch.values), batch.offsets, plain(rows), batch.places(self.columns), self.missing == "indicator",
+            block.base, block.scale, block.end, block.indices, block.values,
+        )  # fmt: skip
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        found = Origins.unnamed(repr(self), len(slots))
+        found.text[:] = [self._name(int(slot)).encode() for slot in slots]
+        return found
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        block = Block.scratch(np.full(len(rows), len(self.columns)), self.dim)
+        self.fill(batch, rows, block)
+        assert block.indices is not None
+        inside = nth < block.end - block.start
+        found = Origins.unnamed(repr(self), len(rows))
+        found.put(np.flatnonzero(inside), self.invert(block.indices[(block.start + nth)[inside]]))
+        return found, np.where(inside, -1, nth - (block.end - block.start))
+
+    def _name(self, slot: int) -> str:
+        name = self.columns[slot % len(self.columns)]
+        return name if slot < len(self.columns) else f"{name}=missing"
+
+
+class Category(CellMap):
+    """A feature for each value of each of the columns, hashed into 2**bits slots; `.indexed()` gives every value that
+    occurs in training a slot of its own, and others none. An empty cell is a value like any other.
+
+    `Category("site") * Category("ad")` has a feature for each pair of values, and a third factor one for each triple.
+    """
+
+    def __init__(self, *columns: str | int, bits: int = BITS) -> None:
+        self.columns = checked_columns("Category", columns)
+        self.bits = checked_bits(bits)
+        self.crosses: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.columns)
+
+    def __repr__(self) -> str:
+        return call_repr("Category", *self.columns, **({} if self.bits in (BITS, EXACT_BITS) else {"bits": self.bits}))
+
+    def _description(self) -> dict[str, object]:
+        return {"columns": self.columns, "bits": self.bits}
+
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        if self.bits == EXACT_BITS:  # those of an index are no choice
+            twin = self._with_bits(BITS).with_params({name: value for name, value in params.items() if name != "bits"})
+            assert isinstance(twin, Category)
+            return twin._with_bits(EXACT_BITS)
+        return super().with_params(params)
+
+    def __mul__(self, factor: object) -> FeatureMap:
+        return Cross(self, factor) if isinstance(factor, Category) else super().__mul__(factor)
+
+    @property
+    def dim(self) -> int:
+        return 2**self.bits
+
+    def hashed(self, bits: int) -> FeatureMap:
+        """This map with 2**bits slots."""
+        return self._with_bits(checked_bits(bits))
+
+    def indexed(self, form: str = "hash_table") -> FeatureMap:
+        """This map with a slot for each value that occurs in training."""
+        return FeatureMap.indexed(self._with_bits(EXACT_BITS), form)
+
+    def _with_bits(self, bits: int) -> Category:
+        twin = copy.copy(self)
+        twin.bits = bits
+        return twin
+
+    def bound(self, batch: Batch) -> int:
+        return len(self.crosses)
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        assert isinstance(batch, Table)
+        _write_categories(
+            plain(batch.letters), batch.offsets, batch.ends, plain(rows), self._plan(batch),
+            block.base, block.scale, block.end, block.indices, block.values,
+        )  # fmt: skip
+
+    def _plan(self, batch: Table) -> np.ndarray:
+        """Numbers for the kernel: columns, crosses and bits; the place of each column and the hash of its name; and the
+        columns of each cross, of which unused ones come last and are -1."""
+        of = {name: k for k, name in enumerate(self.columns)}
+        crosses = [[of[name] for name in cross] + [-1] * (MOST_CROSSED - len(cross)) for cross in self.crosses]
+        head = np.array([len(self.columns), len(crosses), self.bits], np.int64)
+        seeds = np.array([_name_hash(name) for name in self.columns], np.uint64).view(np.int64)
+        return np.concatenate([head, batch.places(self.columns), seeds, np.array(crosses, np.int64).reshape(-1)])
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        return named_by_row(self, rows, nth, lambda row: self._texts(batch, row))
+
+    def _texts(self, batch: Batch, row: int) -> list[bytes]:
+        """What the features of a row are called, in the order of `fill`."""
+        assert isinstance(batch, Table)
+        values = {name: name.encode() + b"=" + batch.strings(name)[row] for name in self.columns}
+        return [b" x ".join(values[name] for name in cross) for cross in self.crosses]
+
+
+class Cross(Category):
+    """Pairs or triples of the values of several categories: `Category("site") * Category("ad")`."""
+
+    is_sum = True
+    parts: tuple[Category, ...]
+
+    def __init__(self, *parts: Category) -> None:
+        self.parts = tuple(part for one in parts for part in (one.parts if isinstance(one, Cross) else (one,)))
+        if len(self.parts) > MOST_CROSSED:
+            raise FeatureError(f"at most {MOST_CROSSED} categories can be crossed, and not {len(self.parts)}")
+        self.crosses = tuple(product(*(part.columns for part in self.parts)))
+        if any(len(set(cross)) < len(cross) for cross in self.crosses):
+            raise FeatureError(f"{self!r} crosses a column with itself")
+        self.columns = tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+        self.bits = max(part.bits for part in self.parts)
+
+    def __repr__(self) -> str:
+        return " * ".join(repr(part) for part in self.parts)
+
+    def _description(self) -> dict[str, object]:
+        return {"parts": self.parts, "bits": self.bits}
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return {"bits": self.bits}
+
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        return self._with_bits(checked_bits(params.get("bits", self.bits)))
+
+    def _with_bits(self, bits: int) -> Category:
+        return Cross(*(part._with_bits(bits) for part in self.parts))
+
+
+class Date(CellMap):
+    """Hour, weekday and month of dates or times, each as a category: 43 features a column. A date alone has no hour; an
+    empty cell has no features at all.
+
+    Written as 2024-03-31, 2024-03-31 07:15 or 2024-03-31T07:15:00Z; what stands behind the minute is not looked at.
+    """
+
+    distinct = True
+
+    def __init__(self, *columns: str | int) -> None:
+        self.columns = checked_columns("Date", columns)
+
+    def __repr__(self) -> str:
+        return call_repr("Date", *self.columns)
+
+    @property
+    def dim(self) -> int:
+        return PARTS * len(self.columns)
+
+    def bound(self, batch: Batch) -> int:
+        return len(FIRSTS) * len(self.columns)
+
+    @property
+    def checks_rows(self) -> bool:
+        return True
+
+    def _parts(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """Hour, weekday and month in each column of each row, -1 where there is none; the month is -2 where a cell
+        holds no date."""
+        assert isinstance(batch, Table)
+        out = np.full((len(rows), len(self.columns), len(FIRSTS)), -1, np.int64)
+        for k, name in enumerate(self.columns):
+            strings = batch.strings(name)
+            _read_dates(plain(strings.letters), *strings.bounds(rows), k, out)
+        return out
+
+    def check(self, batch: Batch) -> BadRow | None:
+        assert isinstance(batch, Table)
+        rows, columns = np.nonzero(self._parts(batch, np.arange(len(batch)))[:, :, 2] == -2)
+        if not len(rows):
+            return None
+        row, name = int(rows[0]), self.columns[columns[0]]
+        shown = batch.strings(name)[row].decode(errors="backslashreplace")
+        return BadRow(row, None, f"column {name!r}: {shown[:40]!r} is no date; write 2024-03-31 or 2024-03-31 07:15")
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        parts = self._parts(batch, plain(rows))
+        _write_dates(parts, block.base, block.scale, block.end, block.indices, block.values)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        found = Origins.unnamed(repr(self), len(slots))
+        found.text[:] = [self._name(int(slot)).encode() for slot in slots]
+        return found
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        places = np.arange(len(self.columns))[:, None] * PARTS + np.array(FIRSTS)
+        parts = self._parts(batch, rows)
+        slots = [(places + parts[j])[parts[j] >= 0].tolist() for j in range(len(rows))]
+        return named_by_row(self, np.arange(len(rows)), nth, lambda j: [self._name(s).encode() for s in slots[j]])
+
+    def _name(self, slot: int) -> str:
+        name, slot = self.columns[slot // PARTS], slot % PARTS
+        if slot < HOURS:
+            return f"{name}:hour={slot}"
+        slot -= HOURS
+        return f"{name}:weekday={DAYS[slot]}" if slot < WEEKDAYS else f"{name}:month={slot - WEEKDAYS + 1}"
+
+
+def checked_columns(what: str, names: Sequence[object]) -> tuple[str, ...]:
+    """Names of columns, each once."""
+    columns = tuple(column_name(name) for name in names)
+    if not columns:
+        raise FeatureError(f"{what} needs the name of a column")
+    if len(set(columns)) < len(columns):
+        raise FeatureError(f"{what} is given a column twice: {', '.join(map(repr, columns))}")
+    return columns
+
+
+def _name_hash(name: str) -> int:
+    """A number for the name of a column, the same on every machine."""
+    h = 0xCBF29CE484222325
+    for byte in name.encode():
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return h
+
+
+@kernel
+def _write_numbers(values, offsets, rows, places, indicate, base, scale, cursor, out_indices, out_values):
+    count = np.uint64(len(places))
+    for j in range(len(rows)):
+        first = np.uint64(offsets[rows[j]])
+        p = np.uint64(cursor[j])
+        for k in range(count):
+            value = values[first + np.uint64(places[k])]
+            if not np.isnan(value):
+                out_indices[p], out_values[p] = np.uint64(base) + k, scale * value
+                p += np.uint64(1)
+            elif indicate:
+                out_indices[p], out_values[p] = np.uint64(base) + count + k, scale
+                p += np.uint64(1)
+        cursor[j] = p
+
+
+@kernel
+def _write_categories(letters, offsets, ends, rows, plan, base, scale, cursor, out_indices, out_values):
+    columns, crosses, bits = np.uint64(plan[0]), np.uint64(plan[1]), np.uint64(plan[2])
+    places, seeds = np.uint64(3), np.uint64(3) + columns
+    members = seeds + columns
+    hashes = np.empty(columns, np.uint64)
+    for j in range(len(rows)):
+        first = np.uint64(offsets[rows[j]])
+        p = np.uint64(cursor[j])
+        for k in range(columns):
+            cell = first + np.uint64(plan[places + k])
+            h = np.uint64(plan[seeds + k])
+            for i in range(np.uint64(ends[cell]), np.uint64(ends[cell + np.uint64(1)])):
+                h = _mixed(h, np.uint64(letters[i]) + np.uint64(1))
+            hashes[k] = _mixed(h, np.uint64(0))
+        for g in range(crosses):
+            at = members + np.uint64(3) * g
+            h = hashes[np.uint64(plan[at])]
+            for m in range(np.uint64(1), np.uint64(3)):
+                if plan[at + m] >= 0:
+                    h = _mixed(h, hashes[np.uint64(plan[at + m])])
+            out_indices[p], out_values[p] = np.uint64(base) + slot_of(h, bits), scale
+            p += np.uint64(1)
+        cursor[j] = p
+
+
+@inner
+def _mixed(h, more):
+    """One step of a hash."""
+    h = np.uint64((h ^ more) * np.uint64(0x9E3779B97F4A7C15))
+    return np.uint64(h ^ (h >> np.uint64(29)))
+
+
+@inner
+def _digits(letters, first, count, stop):
+    """The number that so many digits write; -1 where they are not all there."""
+    if first + count > stop:
+        return np.int64(-1)
+    value = np.int64(0)
+    for i in range(first, first + count):
+        digit = np.int64(letters[i]) - np.int64(48)
+        if digit < 0 or digit > 9:
+            return np.int64(-1)
+        value = np.int64(10) * value + digit
+    return value
+
+
+@kernel
+def _read_dates(letters, starts, ends, column, out):
+    for j in range(len(starts)):
+        first, stop = np.int64(starts[j]), np.int64(ends[j])
+        if first == stop:
+            continue
+        out[j, column, 2] = -2
+        year, month, day = (
+            _digits(letters, first, 4, stop), _digits(letters, first + 5, 2, stop), _digits(letters, first + 8, 2, stop)
+        )  # fmt: skip
+        if year < 1 or month < 1 or month > 12 or day < 1 or letters[first + 4] != 45 or letters[first + 7] != 45:
+            continue
+        leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+        longest = 28 + np.int64(leap) if month == 2 else 31 - np.int64(month in (4, 6, 9, 11))
+        if day > longest:
+            continue
+        hour = np.int64(-1)
+        if stop > first + 10:
+            hour, minute = _digits(letters, first + 11, 2, stop), _digits(letters, first + 14, 2, stop)
+            if hour < 0 or hour > 23 or minute < 0 or minute > 59 or letters[first + 13] != 58:
+                continue
+        # Sakamoto's way: January and February belong to the year before
+        before = year - np.int64(month < 3)
+        shift = (0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4)[month - 1]
+        sunday_first = (before + before // 4 - before // 100 + before // 400 + shift + day) % 7
+        out[j, column, 0], out[j, column, 1], out[j, column, 2] = hour, (sunday_first + 6) % 7, month - 1
+
+
+@kernel
+def _write_dates(parts, base, scale, cursor, out_indices, out_values):
+    for j in range(len(parts)):
+        p = np.uint64(cursor[j])
+        for c in range(parts.shape[1]):
+            for k in range(3):
+                if parts[j, c, k] >= 0:
+                    out_indices[p] = np.uint64(base) + np.uint64(PARTS * c + FIRSTS[k] + parts[j, c, k])
+                    out_values[p] = scale
+                    p += np.uint64(1)
+        cursor[j] = p

@@ -1,0 +1,185 @@
+"""Column: a map of strings over one column of a table.
+
+    Column("text", WordNGrams((1, 2))) + Column("title", NGrams((3, 5)))
+
+`reads` tells a source which columns are wanted, and whether as letters or as numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dotadd._util.expression import call_repr, quoted
+from dotadd.core.block import Block
+from dotadd.data.batches import Batch, Strings
+from dotadd.data.table import Table
+from dotadd.errors import FeatureError
+from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape
+from dotadd.features.learning import Learner
+
+
+class Column(FeatureMap):
+    """A map of strings that reads the cells of one column.
+
+    name: of the column, or its number from 0 where a file has no header.
+    phi: a map of strings, such as `WordNGrams((1, 2))` or `Spectrum(8)`.
+    """
+
+    takes = (Table,)
+
+    def __init__(self, name: str | int, phi: FeatureMap) -> None:
+        self.name = column_name(name)
+        if not isinstance(phi, FeatureMap) or Strings not in phi.takes:
+            raise FeatureError(f"Column({self.name!r}, ...) needs a map of strings, and not {quoted(phi)}")
+        self.phi = phi
+        self.bulk, self.keeps, self.distinct = phi.bulk, phi.keeps, phi.distinct
+
+    def __repr__(self) -> str:
+        return call_repr("Column", self.name, self.phi)
+
+    def _description(self) -> dict[str, object]:
+        return {"name": self.name, "phi": self.phi}
+
+    @property
+    def reads(self) -> dict[str, str]:
+        return {self.name: "text"}
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return (self.phi.get_params() if deep else {}) | {"name": self.name, "phi": self.phi}
+
+    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
+        inside = {name: value for name, value in params.items() if name not in ("name", "phi")}
+        name, phi = params.get("name", self.name), params.get("phi", self.phi)
+        assert isinstance(phi, FeatureMap)
+        assert isinstance(name, str)
+        return Column(name, phi.with_params(inside) if inside else phi)
+
+    def around(self, phi: FeatureMap) -> FeatureMap:
+        return self if phi is self.phi else Column(self.name, phi)
+
+    def strings(self, batch: Batch) -> Strings:
+        assert isinstance(batch, Table)
+        return batch.strings(self.name)
+
+    @property
+    def dim(self) -> int:
+        return self.phi.dim
+
+    @property
+    def anchor(self) -> int:
+        return self.phi.anchor
+
+    def resolve(self, shape: Shape) -> FeatureMap:
+        return self.around(self.phi.resolve(shape.column(self.name)))
+
+    @property
+    def learns(self) -> bool:
+        return self.phi.learns
+
+    def learner(self) -> Learner:
+        return _ColumnLearner(self)
+
+    def learn(self, batch: Batch) -> FeatureMap:
+        return self.around(self.phi.learn(self.strings(batch)))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self.phi.state()
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> FeatureMap:
+        return self.around(self.phi.with_state(state))
+
+    def check(self, batch: Batch) -> BadRow | None:
+        bad = self.phi.check(self.strings(batch))
+        return None if bad is None else BadRow(bad.row, None, f"column {self.name!r}: {bad.message}")
+
+    @property
+    def checks_rows(self) -> bool:
+        return self.phi.checks_rows
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        return self.phi.bound(self.strings(batch))
+
+    def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
+        self.phi.fill(self.strings(batch), rows, block)
+
+    def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
+        return self.around(self.phi.prepared(self.strings(batch), threads))
+
+    dot = Part.dot
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
+        self.phi.dots(self.strings(batch), rows, ws, outs)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        self.phi.add(self.strings(batch), rows, coefficients, w)
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        return self.phi.squared_norms(self.strings(batch), rows)
+
+    def tiles(self, slots: int) -> list[tuple[int, Part]]:
+        return [(first, _ColumnTile(self, tile)) for first, tile in self.phi.tiles(slots)]
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        found, beyond = self.phi.origins(self.strings(batch), rows, nth)
+        return self._named(found), beyond
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        return self._named(self.phi.invert(slots))
+
+    def _named(self, found: Origins) -> Origins:
+        return found._replace(part=np.full(len(found.part), repr(self), object))
+
+    def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
+        return self.phi.names(slots, None)
+
+
+class _ColumnTile(Part):
+    """A tile of the map inside."""
+
+    bulk = True
+
+    def __init__(self, column: Column, tile: Part) -> None:
+        self.column, self.tile = column, tile
+
+    @property
+    def dim(self) -> int:
+        return self.tile.dim
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
+        self.tile.dots(self.column.strings(batch), rows, ws, outs)
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        self.tile.add(self.column.strings(batch), rows, coefficients, w)
+
+
+class _ColumnLearner(Learner):
+    """The map inside learns from the column."""
+
+    def __init__(self, column: Column) -> None:
+        self._column, self._inside = column, column.phi.learner()
+
+    @property
+    def revised(self) -> bool:
+        return self._inside.revised
+
+    def see(self, batch: Batch) -> None:
+        self._inside.see(self._column.strings(batch))
+
+    def again(self) -> bool:
+        return self._inside.again()
+
+    def done(self) -> FeatureMap:
+        return self._column.around(self._inside.done())
+
+
+def column_name(name: object) -> str:
+    """What a column is called; numbers are those of columns without a header."""
+    if isinstance(name, bool) or not isinstance(name, str | int | np.integer) or name == "":
+        raise FeatureError(f"the name of a column has to be text, or its number, and not {quoted(name)}")
+    return str(name)
