@@ -77,7 +77,7 @@ def compare(
 
     from dotadd.sources.around import Kept
 
-    source = Kept(virtual.around(reading.open(list(data))))
+    source = Kept(virtual.around(reading.open(list(data), solving.svm("auto").columns_read())))
     runs: list[SolverRun] = []
     refused: dict[str, str] = {}
     problem: Record = {}

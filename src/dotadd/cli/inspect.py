@@ -195,8 +195,11 @@ def shape_text(
     length: int | None = None,
     one_length: bool | None = None,
     size: tuple[int, int] | None = None,
+    columns: dict[str, object] | None = None,
 ) -> str:
-    """What the model was trained on: sparse rows of 123 features, strings of up to 141 letters."""
+    """What the model was trained on: sparse rows of 123 features, strings of up to 141 letters, a table's columns."""
+    if columns is not None:
+        return f"tables with the columns {', '.join(columns)}"
     if size is not None:
         return f"{kind} of {size[0]} x {size[1]} pixels"
     if n_features is not None:
@@ -215,6 +218,7 @@ def training_text(value: object) -> str:
 def show_strongest(features: list[list[Feature]], inside: Record, read: bool, names: list[str] | None) -> None:
     """The largest weights with the names of their slots, a table for each class. `names` are those of columns."""
     from dotadd.data.batches import Strings
+    from dotadd.data.table import Table
 
     labels = [label_text(label) for label in inside["classes"]]
     rows = labels[1:] if len(labels) == 2 else labels
@@ -222,6 +226,7 @@ def show_strongest(features: list[list[Feature]], inside: Record, read: bool, na
     first = [feature.names[0] for feature in everything if feature.names]
     parts = list(dict.fromkeys(name.part for name, _ in first))
     strings = inside["shape"]["kind"] == Strings.kind
+    words = strings or inside["shape"]["kind"] == Table.kind
     kmers = strings and any(name.text for name, _ in first)
     placed = any(name.text and name.position is not None for name, _ in first)
     seen = [k for k in range(len(labels) + 1) if any(times[k] for _, times in first)]
@@ -238,7 +243,7 @@ def show_strongest(features: list[list[Feature]], inside: Record, read: bool, na
             others = len(feature.names) - 1 + feature.others
             cells = [str(parts.index(name.part) + 1) if name else ""] * (len(parts) > 1)
             cells += ["" if name is None else "any" if name.position is None else str(name.position + 1)] * placed
-            cells += [_feature_text(feature, names, quoted=strings), *([str(len(name.text)) if name else ""] * kmers)]
+            cells += [_feature_text(feature, names, quoted=words), *([str(len(name.text)) if name else ""] * kmers)]
             cells += [number(feature.weight, 4), *([number(feature.contribution, 3)] * read)]
             cells += [*(f"{times[k]:,}" for k in seen), *([f"+{others:,}" if others > 0 else ""] * read)]
             table.append(cells)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
     from dotadd.sources.base import Source
+    from dotadd.sources.table import Layout
 
     FormatName = str
 else:
@@ -110,10 +111,11 @@ class Reading:
         refused."""
         return {name: value for name, value in asdict(self).items() if value not in (None, False)}
 
-    def open(self, data: list[str]) -> Source:
+    def open(self, data: list[str], like: Layout | None = None) -> Source:
+        """The source of these files; of a table, with the columns of `like`."""
         from dotadd.sources import open as open_source
 
-        return open_source([Path(name) for name in data], **self.given())
+        return open_source([Path(name) for name in data], like=like, **self.given())
 
 
 def tell_skipped(source: Source | Partitions) -> None:

@@ -122,19 +122,20 @@ def train(
         streaming.require(output)
     elif cluster.wanted:
         raise DotaddError("--scheduler and --workers are for linear machines, and not for --kernel")
+    from dotadd.estimators.linear import LinearSVM
+
+    svm: LinearSVM | KernelSVM = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
+    columns = svm.columns_read() if isinstance(svm, LinearSVM) else None
     source: Source | Partitions
     here: Source | None = None  # what this process reads itself
     if cluster.wanted:
         source = virtual.around_partitions(partitions(data, reading))
     else:
-        source = here = virtual.around(reading.open(list(data)))
-    held_out = reading.open([test]) if test else None
+        source = here = virtual.around(reading.open(list(data), columns))
+    held_out = reading.open([test], columns) if test else None
     if held_out is not None:
         require_testable(held_out, here)
 
-    from dotadd.estimators.linear import LinearSVM
-
-    svm: LinearSVM | KernelSVM = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
     with ExitStack() as stack:
         client = stack.enter_context(cluster.client(solving.jobs))
         file = stack.enter_context(opened_log(log, "a" if streaming.resume else "w")) if log else None

@@ -19,6 +19,7 @@ from dotadd.sources import open as open_source
 from dotadd.sources.around import Virtual
 from dotadd.sources.base import Around, Skipped, Source
 from dotadd.sources.files import FileSource, ManyFiles
+from dotadd.sources.table import Layout
 
 
 @dataclass
@@ -57,6 +58,11 @@ class Partitions:
         if not names:
             raise DotaddError("give the files to read")
         return cls([os.path.abspath(os.path.expanduser(os.fspath(name))) for name in names], options)
+
+    def reading(self, like: Layout) -> Partitions:
+        """The same files, of which these columns are read."""
+        opened = {path: source.asked(like) for path, source in self.opened.items()}
+        return replace(self, options={**self.options, "like": like}, opened=opened)
 
     @property
     def name(self) -> str:

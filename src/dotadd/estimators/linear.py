@@ -186,7 +186,7 @@ class LinearSVM(Estimator):
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
         if resume and asked is not None and not asked.checkpoints:
             raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
-        source = open_source(X, column(y), sample_weight, like=self._columns_read())
+        source = open_source(X, column(y), sample_weight, like=self.columns_read())
         budget = self._budget(where if resume else None)
         source.bound(budget)
         earlier = [start] if isinstance(start, Result) else start
@@ -326,6 +326,8 @@ class LinearSVM(Estimator):
                 where.require_new()
         memory = None if self.memory is None else parse_bytes(self.memory)
         data = None if X is None else Partitions.of(X)
+        if data is not None and (columns := self.columns_read()) is not None:
+            data = data.reading(columns)
         with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:
             task = fitting.agree(
                 parts, self._resolved, C=self.C, class_weight=self.class_weight, loss=Loss.named(self.loss),

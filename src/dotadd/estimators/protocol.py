@@ -81,7 +81,7 @@ class Estimator:
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def _columns_read(self) -> Layout | None:
+    def columns_read(self) -> Layout | None:
         """The columns of a table that the feature map reads, where it reads several."""
         phi = parse(self.phi) if isinstance(self.phi, str) else self.phi
         return Layout.of_cells(phi.reads) if isinstance(phi, FeatureMap) and phi.reads else None
