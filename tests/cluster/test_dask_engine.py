@@ -88,6 +88,21 @@ def test_an_empty_file_uneven_ones_and_a_class_in_one_of_them_are_fitted_togethe
     assert svm.score(X, y) > 0.6
 
 
+def test_a_table_is_read_by_its_columns_on_workers(cluster, tmp_path):
+    rng = np.random.default_rng(0)
+    jobs, sizes = np.array(["nurse", "cook", "pilot"])[rng.integers(0, 3, 240)], rng.normal(size=240)
+    y = np.where((jobs == "nurse") ^ (sizes > 0.5), "yes", "no")
+    lines = [f"{job},{size:.3f},{label}" for job, size, label in zip(jobs, sizes, y, strict=True)]
+    for number, mine in enumerate(even(240, 3)):
+        (tmp_path / f"part-{number}.csv").write_text("\n".join(["job,size,label", *(lines[i] for i in mine)]) + "\n")
+    phi, pattern = 'Category("job", bits=8) + Number("size")', str(tmp_path / "part-*.csv")
+    together = LinearSVM(phi, C=C).fit(pattern, engine=cluster)
+    alone = LinearSVM(phi, C=C, tol=1e-5).fit(pattern)
+    assert together.result_.gap <= 1e-3
+    assert together.result_.primal <= alone.result_.primal * (1 + 1e-3)
+    assert together.score(pattern) == pytest.approx(alone.score(pattern), abs=0.02)
+
+
 def test_averaging_is_that_of_one_process_and_survives_the_loss_of_a_worker(cluster, tmp_path):
     X, y = data()
     pattern = write_parts(tmp_path, X, y, shares(240, 3))
