@@ -175,8 +175,8 @@ class _KernelCache:
 
     save_error_told = False
 
-    def __init__(self, function: Any, store: PrivateStore) -> None:
-        self.function, self.store = function, store
+    def __init__(self, function: Any, store: PrivateStore, exact: bool) -> None:
+        self.function, self.store, self.exact = function, store, exact
 
     @property
     def cache_path(self) -> str:
@@ -184,7 +184,7 @@ class _KernelCache:
 
     @cached_property
     def _key(self) -> bytes:
-        return _surroundings() + _recipe(self.function)
+        return _surroundings() + bytes([self.exact]) + _recipe(self.function)
 
     def _name(self, signature: Any, codegen: Any) -> str:
         key = repr((self._key, str(signature), codegen.magic_tuple())).encode()
@@ -265,10 +265,19 @@ KERNELS: list[Any] = []  # all that Python calls, so that a test can count what 
 
 def kernel(function: Function) -> Function:
     """A compiled function that Python calls: plain arrays and scalars in, GIL released, machine code kept on disk."""
-    dispatcher = numba.njit(**OPTIONS)(function)
+    return _kept(function, exact=False)
+
+
+def exact_kernel(function: Function) -> Function:
+    """A kernel whose sums and products are taken as they are written: for those that carry rounding errors along."""
+    return _kept(function, exact=True)
+
+
+def _kept(function: Function, *, exact: bool) -> Function:
+    dispatcher = numba.njit(**OPTIONS | ({"fastmath": False} if exact else {}))(function)
     KERNELS.append(dispatcher)
     if STORE is not None:
-        dispatcher._cache = _KernelCache(function, STORE)  # where cache=True puts one of Numba's own
+        dispatcher._cache = _KernelCache(function, STORE, exact)  # where cache=True puts one of Numba's own
     return dispatcher
 
 

@@ -2,7 +2,8 @@
 
 No part sees all of the data, so some rounds come before training. Each part tells the shape of its rows and the tally
 of its labels. The shapes together resolve phi, so that a slot means the same everywhere; the tallies together tell the
-classes, though no part may have all of them, and their weights.
+classes, though no part may have all of them, and their weights. What phi learns of all rows is joined of what it
+learns of those of each part.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from dotadd.cluster.connection import Link, tried
 from dotadd.cluster.engine import Engine, PartsLostError
 from dotadd.cluster.partitions import Partitions
-from dotadd.cluster.requests import Begin, CountLabels, CountSkipped, Describe
+from dotadd.cluster.requests import Begin, CountLabels, CountSkipped, Describe, Learn
 from dotadd.cluster.shard import Outline, Task
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError, FeatureError
@@ -98,15 +99,23 @@ def agree(
     shape = reduce(Shape.joined, shapes)
     widest = max(samples, key=lambda sample: Shape.of(sample.batch).n_features or 0)
     phi = resolve(widest, shape)
-    if phi.learns:
+    learner = phi.learner()
+    if not learner.sums:
         raise FeatureError(f"{phi!r} numbers features as it meets them, in each part others: use .hashed(bits) instead")
-    phi = phi.learn(widest.batch)  # any row will do; where it reads a file, the parts need not have it
+    # Any row will do where nothing is learned, and none where something is: a file is read here, not by the parts.
+    learner.see(widest.batch.slice(0, 0) if phi.learns else widest.batch)
+    phi = phi if phi.learns else learner.done()
     if phi.checks_rows:  # rows that phi cannot take may be left out
         tallies = engine.round(CountLabels(phi)).told
     elif (bad := phi.check(widest.batch)) is not None:
         raise widest.error(0, bad.message)
     else:
         tallies = [outline.tally for outline in outlines]
+    while phi.learns:
+        (learner,) = engine.round(Learn(phi, learner)).told
+        if not learner.again():
+            phi = learner.done()
+            break
     tally = _together(tallies)
     targets = tally.targets(C, class_weight, None)
     parts = sum(one.rows > 0 for one in tallies)

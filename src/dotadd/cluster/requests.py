@@ -1,6 +1,7 @@
 """Requests: all that a driver asks the parts of a cluster, how a part answers, and what comes back.
 
-Before training:   Describe, CountLabels, Begin     what is in the parts, and the problem that they agree on
+Before training:   Describe, CountLabels, Learn     what is in the parts, and what phi learns of it
+                   Begin                            the problem that they agree on
 Rounds:            Descend, Measure                 a step of CoCoA+, and the proof of an answer
                    Solve                            the optimum of each part alone
 After a loss:      Recall, Contribute               what parts know of their files, and w made anew of what they know
@@ -12,6 +13,7 @@ Each is asked by `engine.round(request)`. What parts tell comes back in their or
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -22,6 +24,7 @@ from dotadd.cluster.engine import Engine, Message, Replies, Request, Told
 from dotadd.cluster.shard import Order, Outline, Shard, Solved, Task
 from dotadd.cluster.subproblem import Step, Subproblem, balance, descend_rows
 from dotadd.features.base import FeatureMap
+from dotadd.features.learning import Learner
 from dotadd.problem.columns import Tally
 from dotadd.problem.examples import squared_distance
 from dotadd.problem.on_disk import OnDisk
@@ -53,6 +56,27 @@ class CountLabels(Request[Tally], name="tally", prepares=True):
 
     def answer(self, part: Shard) -> Replies[Tally]:
         return Replies([part.rows.tally(self.phi)])
+
+
+@dataclass(frozen=True)
+class Learn(Request[Learner], name="learn", prepares=True):
+    """Tells what a learner knows that has seen all rows that phi can take. Those of two parts become one on their way,
+    so that no machine holds more than two of them."""
+
+    phi: FeatureMap
+    learner: Learner
+
+    def answer(self, part: Shard) -> Replies[Learner]:
+        return Learners([part.rows.seen_by(copy.deepcopy(self.learner), self.phi)])
+
+
+class Learners(Replies[Learner]):
+    """One learner, joined of those of some parts."""
+
+    def __add__(self, other: Replies[Learner]) -> Learners:
+        learner = copy.deepcopy(self.told[0])
+        learner.join(other.told[0])
+        return Learners([learner])
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from dotadd.cluster.engine import Message, Replies
 from dotadd.core.losses import Loss
 from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.learning import Learner
 from dotadd.problem.columns import Columns, Tally, Targets
 from dotadd.problem.examples import InMemory, aligned_zeros
 from dotadd.problem.on_disk import OnDisk, piece_bytes
@@ -161,6 +162,13 @@ class ShardExamples:
         for chunk in self._chunks(phi):
             self._counted.note(chunk)
         return self._counted
+
+    def seen_by(self, learner: Learner, phi: FeatureMap) -> Learner:
+        """The learner once it has seen all rows that phi can take."""
+        self.outline()
+        for chunk in self._chunks(phi):
+            learner.see(chunk.batch)
+        return learner
 
     def _chunks(self, phi: FeatureMap) -> Iterator[Chunk]:
         if self.source is None:

@@ -26,7 +26,7 @@ from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
-from dotadd.features.transformer import Transformer
+from dotadd.features.methods import Methods
 
 if TYPE_CHECKING:
     from dotadd.features.stack import Stack
@@ -171,7 +171,7 @@ class Origins(NamedTuple):
         return Origins(*(array[at] for array in self))
 
 
-class FeatureMap(Part, Transformer):
+class FeatureMap(Part, Methods):
     """phi: raw examples in, sparse rows of a block out.
 
     Subclasses set `takes`, implement `bound` and `fill`, and know `dim` once resolved.
@@ -204,6 +204,10 @@ class FeatureMap(Part, Transformer):
     def resolve(self, shape: Shape) -> FeatureMap:
         """The same map with its space fixed for data of this shape. Most maps need nothing and return themselves."""
         return self
+
+    def is_dense(self, shape: Shape) -> bool:
+        """Whether rows of data of this shape have a value in every slot."""
+        return False
 
     def learn(self, batch: Batch) -> FeatureMap:
         """The same map, with room for every feature of these training rows; to be called after `resolve`.
@@ -322,27 +326,6 @@ class FeatureMap(Part, Transformer):
     def title(self) -> str:
         """What a stack calls it, as scikit-learn's unions would; the map inside where there is one."""
         return type(self).__name__.lower()
-
-    def hashed(self, bits: int) -> FeatureMap:
-        """This map folded into 2**bits slots by a hash."""
-        from dotadd.features.terms import Hashed
-
-        return Hashed(bits, self)
-
-    def indexed(self, form: str = "hash_table") -> FeatureMap:
-        """This map with a slot of w only for the features that occur in training, found through an index.
-
-        form: "hash_table", "sorted_array", "trie" or "dense".
-        """
-        from dotadd.features.terms import Term, checked_form
-
-        return Term(self, form=checked_form(form))
-
-    def normalized(self) -> FeatureMap:
-        """This map with every row scaled to length one."""
-        from dotadd.features.terms import Term
-
-        return Term(self, unit=True)
 
     def __add__(self, other: FeatureMap) -> Stack:
         from dotadd.features.stack import Stack

@@ -18,7 +18,7 @@ from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.data.table import Table
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Origins
+from dotadd.features.base import BadRow, FeatureMap, Origins, Shape
 from dotadd.features.columns import column_name
 from dotadd.features.forms import slot_of
 from dotadd.features.leaves import checked_bits, named_by_row
@@ -75,6 +75,9 @@ class Number(CellMap):
     def __repr__(self) -> str:
         keywords = {} if self.missing == "indicator" else {"missing": self.missing}
         return call_repr("Number", *self.columns, **keywords)
+
+    def is_dense(self, shape: Shape) -> bool:
+        return True
 
     def _description(self) -> dict[str, object]:
         return {"columns": self.columns, "missing": self.missing}

@@ -85,7 +85,8 @@ def _filled(
         assert 0 <= written <= bounds[j], f"{name}: fill wrote {written} non-zeros, and bound promised {bounds[j]}"
         limit = int(block.start[j + 1]) if j + 1 < len(rows) else len(block.indices)
         for part, what in ((block.indices, "indices"), (block.values, "values")):
-            outside = np.r_[part[block.start[j] : first[j]], part[block.end[j] : limit]]
+            # between its end and its bound a row is scratch: rows that are merged, or lose features, were longer
+            outside = np.r_[part[block.start[j] : first[j]], part[first[j] + bounds[j] : limit]]
             assert (outside == UNTOUCHED).all(), (
                 f"{name}: fill wrote {what} outside of its part of the row; it has to begin at block.end and move it"
             )

@@ -17,7 +17,7 @@ from dotadd.data.batches import Batch, Strings
 from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape
-from dotadd.features.learning import Learner
+from dotadd.features.learning import Learner, PartsLearner
 
 
 class Column(FeatureMap):
@@ -74,6 +74,9 @@ class Column(FeatureMap):
     @property
     def anchor(self) -> int:
         return self.phi.anchor
+
+    def is_dense(self, shape: Shape) -> bool:
+        return self.phi.is_dense(shape.column(self.name))
 
     def resolve(self, shape: Shape) -> FeatureMap:
         return self.around(self.phi.resolve(shape.column(self.name)))
@@ -158,24 +161,15 @@ class _ColumnTile(Part):
         self.tile.add(self.column.strings(batch), rows, coefficients, w)
 
 
-class _ColumnLearner(Learner):
+class _ColumnLearner(PartsLearner):
     """The map inside learns from the column."""
 
     def __init__(self, column: Column) -> None:
-        self._column, self._inside = column, column.phi.learner()
-
-    @property
-    def revised(self) -> bool:
-        return self._inside.revised
+        super().__init__(column.around, column.phi)
+        self._strings = column.strings
 
     def see(self, batch: Batch) -> None:
-        self._inside.see(self._column.strings(batch))
-
-    def again(self) -> bool:
-        return self._inside.again()
-
-    def done(self) -> FeatureMap:
-        return self._column.around(self._inside.done())
+        super().see(self._strings(batch))
 
 
 def column_name(name: object) -> str:

@@ -1,8 +1,8 @@
 """The expression of a feature map as text, as in `--features` and in model files. It is read, never run.
 
-The grammar is Python's, of which this much is understood: calls of known maps with literal arguments, `.hashed(bits)`,
-`.indexed(form)` and `.normalized()`, `+` between maps, `*` between a number and a map or between categories, and
-brackets; inside of `Rational(...)`, transducers in the place of maps. For every map, `parse(repr(phi)) == phi`.
+The grammar is Python's, of which this much is understood: calls of known maps with literal arguments, the methods that
+make one map of another, `+` between maps, `*` between a number and a map or between categories, and brackets; inside of
+`Rational(...)`, transducers in the place of maps. For every map, `parse(repr(phi)) == phi`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,13 @@ class Known(Mapping[str, Callable[..., T]]):
 
 KNOWN: Known[FeatureMap] = Known({name: f"dotadd.features{home}" for home, names in MAPS.items() for name in names})
 TRANSDUCERS: Known[Builder] = Known(dict.fromkeys(("ngram", "gappy_ngram", "mismatch"), "dotadd.automata.builders"))
-METHODS = ("hashed", "indexed", "normalized")
-METHODS_TEXT = ".hashed(bits), .indexed(form) and .normalized()"
+METHODS = (
+    "hashed", "indexed", "normalized", "binary", "log", "sqrt", "idf", "tfidf", "frequent", "scaled",
+)  # fmt: skip
+METHODS_TEXT = (
+    ".hashed(bits), .indexed(form), .normalized(), .binary(), .log(), .sqrt(), .idf(), .tfidf(), "
+    ".frequent(min_df, max_df) and .scaled(how)"
+)
 
 
 def parse(text: str, extra: Mapping[str, Callable[..., FeatureMap]] | None = None) -> FeatureMap:

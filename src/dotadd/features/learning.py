@@ -28,7 +28,13 @@ FEWEST_IDS, MOST_IDS = 1 << 18, 1 << 24  # that are learned at a time
 
 class Learner:
     """see(chunk) for all training rows, the same once more as long as again(), and then done(). This one asks the map
-    itself for each chunk."""
+    itself for each chunk.
+
+    Where the data lies in parts on a cluster, each part sees its own rows with a copy of the learner that there is
+    before the pass, and `join` makes one of two copies; in an order that is always the same. That works for what is a
+    sum, a largest value or the like, and not for numbers that are given as features come. A map of one's own that can
+    do it brings, by `learner()`, a subclass with `sums = True`, with `see`, `join` and `done`, that can be pickled.
+    """
 
     def __init__(self, phi: FeatureMap) -> None:
         self._phi, self._seen, self._changed = phi, False, False
@@ -37,6 +43,21 @@ class Learner:
     def revised(self) -> bool:
         """Whether rows that were seen may have other features by now than they had then."""
         return self._changed
+
+    @property
+    def sums(self) -> bool:
+        """Whether parts of the data can be seen by copies, which are joined."""
+        return not self._phi.learns
+
+    @property
+    def early(self) -> bool:
+        """Whether done() gives a map that can be used before all rows were seen."""
+        return True
+
+    def join(self, other: Learner) -> None:
+        """Take over what a copy of this one, as it was before the pass, has seen in it elsewhere."""
+        self._phi = other._phi if other._seen else self._phi
+        self._seen |= other._seen
 
     def see(self, batch: Batch) -> None:
         phi = self._phi.learn(batch)
@@ -57,12 +78,24 @@ class PartsLearner(Learner):
 
     def __init__(self, make: Callable[..., FeatureMap], *parts: FeatureMap) -> None:
         self._make, self._learners = make, [part.learner() for part in parts]
-
         self._waiting = self._learners
 
     @property
     def revised(self) -> bool:
         return any(learner.revised for learner in self._learners)
+
+    @property
+    def sums(self) -> bool:
+        return all(learner.sums for learner in self._learners)
+
+    @property
+    def early(self) -> bool:
+        return all(learner.early for learner in self._learners)
+
+    def join(self, other: Learner) -> None:
+        assert isinstance(other, PartsLearner)
+        for mine, theirs in zip(self._waiting, other._waiting, strict=True):
+            mine.join(theirs)
 
     def see(self, batch: Batch) -> None:
         for learner in self._waiting:
@@ -119,6 +152,15 @@ class IndexLearner(Learner):
     def revised(self) -> bool:
         return self._fixed is None and self._inside.revised
 
+    @property
+    def sums(self) -> bool:
+        """Numbers are given to features as they are met, in each part to others."""
+        return False
+
+    @property
+    def early(self) -> bool:
+        return self._fixed is not None or self._inside.early
+
     def again(self) -> bool:
         """The map inside comes first, and then this one if what it wrote has changed."""
         inside = self._fixed is None and self._inside.again()
@@ -132,6 +174,8 @@ class IndexLearner(Learner):
     def see(self, batch: Batch) -> None:
         if self._fixed is None:
             self._inside.see(batch)
+            if not self._inside.early:  # and so it asks for another pass
+                return
         phi = self._known().prepared(batch)
         bounds = bounds_of(phi, batch)
         room = np.cumsum(bounds)

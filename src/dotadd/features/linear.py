@@ -45,6 +45,9 @@ class Linear(Leaf):
         resolved.n_features = shape.n_features
         return resolved
 
+    def is_dense(self, shape: Shape) -> bool:
+        return shape.kind in (DenseRows.kind, Images.kind)
+
     def check(self, batch: Batch) -> BadRow | None:
         return too_wide(batch, self.dim)
 

@@ -86,6 +86,9 @@ class Stack(FeatureMap):
         largest = int(np.argmax(dims))
         return sum(dims[:largest]) + self.parts[largest].anchor
 
+    def is_dense(self, shape: Shape) -> bool:
+        return all(part.is_dense(shape) for part in self.parts)
+
     def resolve(self, shape: Shape) -> Stack:
         return Stack(*(part.resolve(shape) for part in self.parts))
 

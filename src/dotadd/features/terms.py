@@ -34,6 +34,7 @@ from dotadd.features.forms import MISSING, Dense, Form, HashTable, SortedArray, 
 from dotadd.features.learning import IndexLearner, Learner, PartsLearner, bounds_of, ids_of, learned, pack
 from dotadd.features.leaves import checked_bits, checked_factor
 from dotadd.features.linear import Linear
+from dotadd.features.methods import in_brackets
 from dotadd.features.trie import Trie
 
 FORMS: dict[str, type[Form]] = {form.name: form for form in (HashTable, SortedArray, Trie, Dense)}
@@ -92,15 +93,13 @@ class Term(FeatureMap):
         return {name: getattr(self, name) for name in ("phi", "scale", "unit", "bits", "form")}
 
     def __repr__(self) -> str:
-        inside = repr(self.phi)
-        text = f"({inside})" if self.phi.is_sum else inside
-        text = f"{text}.normalized()" if self.unit else text
+        text = self.phi.normalized_repr() if self.unit else in_brackets(self.phi)
         if self.form is not None:
             text = f"{text}.indexed({self.form!r})"
         elif self.bits is not None:
             # the method of some maps hashes otherwise, letter by letter
             method = self.unit or isinstance(self.phi.hashed(self.bits), Term)
-            text = f"{text}.hashed({self.bits})" if method else f"Hashed({self.bits}, {inside})"
+            text = f"{text}.hashed({self.bits})" if method else f"Hashed({self.bits}, {self.phi!r})"
         return text if self.scale == 1.0 else f"{self.scale!r} * {text}"
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
@@ -157,6 +156,9 @@ class Term(FeatureMap):
     def _any_width(self) -> bool:
         """Whether the number of columns does not matter."""
         return self.moved and not self.unit and isinstance(self.phi, Linear)
+
+    def is_dense(self, shape: Shape) -> bool:
+        return not self.moved and self.phi.is_dense(shape)
 
     def resolve(self, shape: Shape) -> FeatureMap:
         return self if self._any_width else self.around(self.phi.resolve(shape))

@@ -90,8 +90,11 @@ class WordNGrams(TextMap):
         self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True, binary: bool = False
     ) -> None:
         super().__init__(n, bits, lowercase)
-        self.binary = self.distinct = checked_flag("binary", binary)
-        self._plan = packed((self.shortest, self.longest, self.bits, self.binary))
+        self.once = self.distinct = checked_flag("binary", binary)  # `binary` is a method of maps
+        self._plan = packed((self.shortest, self.longest, self.bits, self.once))
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return super().get_params(deep) | {"binary": self.once}
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         assert isinstance(batch, Strings)
@@ -115,7 +118,7 @@ class WordNGrams(TextMap):
         words = re.findall(rb"[0-9A-Za-z_\x80-\xff]+", text[0].lower() if self.lowercase else text[0])
         lengths = range(self.longest, self.shortest - 1, -1)
         runs = [b" ".join(words[last - n : last]) for last in range(1, len(words) + 1) for n in lengths if n <= last]
-        if not self.binary:
+        if not self.once:
             return runs
         twin = WordNGrams(self.n, bits=self.bits, lowercase=self.lowercase)
         block = Block.scratch(np.array([len(runs)]), self.dim)

@@ -138,8 +138,10 @@ class Transformer:
         return copy.copy(self)
 
     def __sklearn_is_fitted__(self) -> bool:
+        phi = self._map if self._fitted is None else self._fitted
         try:
-            return (self._map if self._fitted is None else self._fitted).dim > 0
+            phi.state()  # raises where there is something to be learned
+            return phi.dim > 0
         except FeatureError:
             return False
 
