@@ -7,13 +7,13 @@ import pytest
 
 from dotadd import LinearSVM, NGrams, Spectrum, WeightedDegree
 from dotadd.cli import run
-from dotadd.data.batches import DenseRows, Strings
+from dotadd.data.batches import DenseRows, SparseRows, Strings
 from dotadd.errors import NotConvergedWarning
 from dotadd.features.base import Shape
 from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.genome.simulate import splice_windows
-from dotadd.problem.lengths import MUCH, ROWS, Lengths, length_advice
+from dotadd.problem.lengths import FAR_APART, MUCH, ROWS, Lengths, length_advice, scale_advice, spread_of_columns
 
 
 def spread_of(phi, batch):
@@ -96,3 +96,47 @@ def test_python_is_told_where_training_did_not_get_there(recwarn):
         warnings.simplefilter("always")
         LinearSVM(NGrams(3, bits=12).normalized(), max_passes=1, tol=1e-9, random_state=0).fit(texts, y)
     assert not [one for one in told if "-fold" in str(one.message)]
+
+
+# scales of columns
+
+
+def test_columns_are_as_far_apart_as_their_root_mean_squares_of_what_is_not_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * [1.0, 2e5, 30.0, 0.0] * (rng.random((300, 4)) < 0.5)
+    X[:2, 3] = 1e9  # too few to tell
+    rms = [np.sqrt(np.mean(column[column != 0] ** 2)) for column in X.T[:3]]
+    rows, columns = np.nonzero(X)
+    sparse = SparseRows(np.searchsorted(rows, np.arange(301)), columns, X[rows, columns], 4)
+    for batch in (DenseRows(X), sparse):
+        assert spread_of_columns(batch) == pytest.approx(max(rms) / min(rms))
+    assert spread_of_columns(DenseRows(np.zeros((0, 3)))) == spread_of_columns(DenseRows(np.zeros((9, 3)))) == 1.0
+    assert spread_of_columns(SparseRows(sparse.offsets, sparse.indices, None, 4)) == 1.0
+
+
+def test_advice_about_columns_is_given_beyond_a_thousandfold():
+    assert scale_advice(None) is None
+    assert scale_advice(FAR_APART) is None
+    assert '.scaled("std")' in scale_advice(1.01 * FAR_APART)
+
+
+@pytest.mark.parametrize("memory", [[], ["--memory", "60kB"]])
+def test_train_says_before_it_begins_that_columns_are_far_apart(tmp_path, monkeypatch, capsys, memory):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 2)) * [1.0, 1e5], rng.integers(0, 2, 3000)
+    (tmp_path / "x.svm").write_text("".join(f"{k} 1:{a:.4g} 2:{b:.4g}\n" for k, (a, b) in zip(y, X, strict=True)))
+    command = ["train", "x.svm", "-o", "m", "--max-passes", "3", *memory]
+    for features, told in (([], True), (["--features", "Linear().scaled('std')"], False)):
+        assert run([*command, *features]) == 0
+        out, err = capsys.readouterr()
+        assert (".scaled(" in err) is told
+        assert ("-fold" in out) is told
+        (tmp_path / "m.checkpoint").unlink(missing_ok=True)
+
+
+def test_python_is_told_of_columns_where_training_did_not_get_there():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)) * [1.0, 1e5], np.arange(200) % 2
+    with pytest.warns(NotConvergedWarning, match=r"scales of columns.*\.scaled\("):
+        LinearSVM(max_passes=1, tol=1e-9, random_state=0).fit(X, y)

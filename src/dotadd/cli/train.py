@@ -233,7 +233,7 @@ def summary(model: Model | KernelModel, output: str) -> Record:
 def linear_lines(svm: LinearSVM, output: str) -> dict[str, str]:
     """What the screen tells of a linear machine."""
     from dotadd._util.memory import words
-    from dotadd.problem.lengths import length_advice
+    from dotadd.problem.lengths import length_advice, scale_advice
     from dotadd.solvers.result import worst_of
 
     model, found = svm.model_, results(svm)
@@ -257,6 +257,8 @@ def linear_lines(svm: LinearSVM, output: str) -> dict[str, str]:
     }
     if (told := length_advice(model.training["length_spread"])) is not None:
         lines = {"rows": lines["rows"], "lengths": told.removeprefix("lengths of rows ")} | lines
+    if (told := scale_advice(model.training.get("scale_spread"))) is not None:
+        lines = {"rows": lines["rows"], "scales": told.removeprefix("scales of columns ")} | lines
     if worst.kept_rows:
         kept = f"{worst.kept_rows:,} rows of features, made once, in {words(worst.kept_bytes)}"
         lines = {"rows": lines["rows"], "kept": kept} | lines

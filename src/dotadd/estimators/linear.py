@@ -22,7 +22,7 @@ from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
 from dotadd.problem.columns import Tally, Targets
 from dotadd.problem.examples import InMemory
-from dotadd.problem.lengths import READ, Lengths, length_advice
+from dotadd.problem.lengths import READ, Lengths, advice_of
 from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.problem.survey import Survey, require_room, resolved_map, usable_rows
@@ -243,12 +243,14 @@ class LinearSVM(Estimator):
         problem = Problem(examples, columns, Loss.named(self.loss), Intercept(self.intercept))
         settings = self._settings(on_progress, len(problem), budget)
         lengths = Lengths(announce)
+        lengths.look(phi, batch)
         examples.on_norms = lengths.note
         solver, why, results = solve(self.solver, problem, settings, earlier)
         kept_rows, kept_bytes = examples.kept
         results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
         spread = lengths.measure(phi, batch)
         self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread)
+        self.model_.training["scale_spread"] = lengths.scales
 
     def _fit_stream(
         self,
@@ -291,7 +293,9 @@ class LinearSVM(Estimator):
             shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
             problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
             settings = self._settings(on_progress, len(problem), shared)
-            spread = Lengths(announce).measure(survey.phi, next(survey.pieces(targets, READ))[0])
+            lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
+            lengths.look(survey.phi, some)
+            spread = lengths.measure(survey.phi, some)
             if checkpoint is not None:
                 checkpoint.problem = {
                     "data": fingerprint(source), "features": repr(survey.phi), "loss": self.loss,
@@ -306,6 +310,7 @@ class LinearSVM(Estimator):
         self._keep(
             survey.phi, survey.shape, targets.classes, results, survey.tally.rows, source, solver, why, names, spread
         )
+        self.model_.training["scale_spread"] = lengths.scales
 
     def _fit_parts(
         self, X: Any, engine: Any, on_progress: OnProgress | None, where: Checkpoint | None, resume: bool, say: Any
@@ -439,7 +444,7 @@ class LinearSVM(Estimator):
         worst = worst_of(short)
         gap = "not measured" if worst.gap is None or np.isnan(worst.gap) else f"{worst.gap:.2g}"
         advice = ADVICE.get(worst.reason, "fit again with start=result_ to go on")
-        told = length_advice(self.model_.training["length_spread"])
+        told = advice_of(self.model_.training)
         advice = f"{advice}; {told}" if told else advice
         warnings.warn(
             f"{worst.reason.value} after {worst.passes} passes; the relative duality gap is {gap} (tol {self.tol:g}). "

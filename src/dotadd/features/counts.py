@@ -61,6 +61,12 @@ class Revalued(FeatureMap):
     def __repr__(self) -> str:
         return f"{in_brackets(self.phi)}.{self.call()}"
 
+    def __eq__(self, other: object) -> bool:
+        """Expressions tell what Python does not: of max_df, 1 is a row and 1.0 are all."""
+        return isinstance(other, Revalued) and self.phi == other.phi and self.call() == other.call()
+
+    __hash__ = FeatureMap.__hash__
+
     def get_params(self, deep: bool = True) -> dict[str, object]:
         return self.phi.get_params() | self._description() if deep else self._description()
 

@@ -6,8 +6,8 @@ Moments       mean and standard deviation, over all rows: those that have nothin
 Quartiles     the same of median and quartiles, exactly (quartiles.py)
 
 Counts and largest values do not depend on the order of rows. Sums carry their rounding errors along in a second float64
-(Neumaier 1974, Dekker 1971), and so have some 100 bits: whatever way rows are cut into chunks and parts, what is made
-of them is the same float32.
+(Dekker 1971), and so have some 100 bits: whatever way rows are cut into chunks and parts, what is made of them is the
+same float32.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dotadd._util.memory import available, words
 from dotadd.core.block import Block
 from dotadd.errors import FeatureError
 
-CONSTANT = 1e-30  # of the mean square: a variance below is what rounding leaves of none
+CONSTANT = 4.0 * np.finfo(np.float64).eps ** 2  # of the sum of squares: what rounding may leave of no variance
 
 
 class Totals:
@@ -117,8 +117,8 @@ class Moments(Totals):
         mine, theirs = self.arrays["sums"], others["sums"]
         sums = np.empty_like(mine)
         for k in (0, 2):
-            sums[k], error = _two_sum(mine[k], theirs[k])
-            sums[k + 1] = mine[k + 1] + theirs[k + 1] + error
+            total, error = _two_sum(mine[k], theirs[k])
+            sums[k], sums[k + 1] = _two_sum(total, mine[k + 1] + theirs[k + 1] + error)
         self.arrays["sums"] = sums
 
     def means(self) -> np.ndarray:
@@ -137,7 +137,7 @@ class Moments(Totals):
         quotient_rest = ((product - back) - back_error + error) / n
         left, left_error = _two_sum(squares, -quotient)
         variance = (left + (left_error + squares_rest - quotient_rest)) / n
-        return inverse(np.sqrt(np.where(variance > CONSTANT * squares / n, variance, 0.0)))
+        return inverse(np.sqrt(np.where(variance > CONSTANT * squares, variance, 0.0)))
 
 
 def inverse(scales: np.ndarray) -> np.ndarray:
@@ -188,18 +188,16 @@ def _sum(start, end, indices, values, sums):
     for j in range(len(start)):
         for k in range(np.uint64(start[j]), np.uint64(end[j])):
             slot, x = np.uint64(indices[k]), values[k]
-            before = sums[0, slot]
-            total = before + x
-            part = total - before
-            sums[0, slot] = total
-            sums[1, slot] += (before - (total - part)) + (x - part)
             wide = 134217729.0 * x
             high = wide - (wide - x)
             low = x - high
             square = x * x
             error = ((high * high - square) + 2.0 * high * low) + low * low
-            before = sums[2, slot]
-            total = before + square
-            part = total - before
-            sums[2, slot] = total
-            sums[3, slot] += ((before - (total - part)) + (square - part)) + error
+            for i in range(2):
+                added, rest = (x, 0.0) if i == 0 else (square, error)
+                before = sums[2 * i, slot]
+                total = before + added
+                part = total - before
+                rest += sums[2 * i + 1, slot] + ((before - (total - part)) + (added - part))
+                sums[2 * i, slot] = total + rest
+                sums[2 * i + 1, slot] = rest - (sums[2 * i, slot] - total)
