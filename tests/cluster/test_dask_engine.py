@@ -25,6 +25,7 @@ from dotadd.cluster.partitions import Files, Partitions
 from dotadd.cluster.requests import Begin, Descend, Describe, DualVariables, Measure, Solve
 from dotadd.cluster.shard import Shard
 from dotadd.errors import DataError, DotaddError
+from dotadd.features import Linear
 from dotadd.solvers import checkpoint
 from dotadd.solvers.result import Reason
 from dotadd.solvers.run import Settings
@@ -101,6 +102,16 @@ def test_a_table_is_read_by_its_columns_on_workers(cluster, tmp_path):
     assert together.result_.gap <= 1e-3
     assert together.result_.primal <= alone.result_.primal * (1 + 1e-3)
     assert together.score(pattern) == pytest.approx(alone.score(pattern), abs=0.02)
+
+
+def test_workers_learn_the_scales_of_all_rows_together(cluster, tmp_path):
+    X, y = data()
+    pattern = write_parts(tmp_path, X, y, shares(240, 4))
+    for how in ("std", "robust"):
+        phi = Linear().scaled(how, center=False)
+        svm = LinearSVM(phi, C=C, random_state=0).fit(pattern, engine=cluster)
+        learned = phi.fit(X)._fitted
+        np.testing.assert_array_equal(svm.model_.phi.state()["factor"], learned.state()["factor"])
 
 
 def test_averaging_is_that_of_one_process_and_survives_the_loss_of_a_worker(cluster, tmp_path):

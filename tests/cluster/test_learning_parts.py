@@ -50,7 +50,8 @@ def assert_same(phi, other):
 @pytest.mark.parametrize("text", [*TEXT_MAPS, *NUMBER_MAPS])
 def test_parts_learn_together_what_one_machine_learns(text, parts):
     batch, owner = batch_of(text), RNG.integers(0, parts, 400)
-    owner[owner == 4] = 3  # a part without rows
+    if parts > 1:
+        owner[owner == 0] = 1  # a part without rows
     members = []
     for part in range(parts):
         mine = np.flatnonzero(owner == part)

@@ -214,7 +214,7 @@ def test_one_class_only_is_refused():
 
 
 def test_strings_without_a_map_get_advice():
-    with pytest.raises(DotaddError, match=r"strings need a feature map: for text try NGrams"):
+    with pytest.raises(DotaddError, match=r"strings need a feature map: for text try WordNGrams"):
         LinearSVM().fit(["a", "b"], [0, 1])
 
 

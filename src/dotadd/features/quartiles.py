@@ -19,7 +19,7 @@ from dotadd.core.block import Block
 from dotadd.features.totals import Totals, inverse, required
 
 LEVELS = (0.25, 0.5, 0.75)
-BYTES = 1 << 26  # of histograms: more of them make fewer passes
+BYTES = 1 << 25  # of histograms: more of them make fewer passes
 FEWEST, MOST = 16, 1 << 16  # buckets
 ZERO = np.uint64(1 << 63)  # 0.0 as an integer
 LAST = np.uint64(2**64 - 1)
@@ -33,21 +33,27 @@ class Quartiles(Totals):
     def __init__(self) -> None:
         super().__init__()
         self._limits: np.ndarray | None = None
+        self._buckets = 0
         self._ranks: np.ndarray | None = None  # None in the first pass, when the number of rows is not known
 
-    def room(self, dim: int) -> dict[str, np.ndarray]:
-        kinds = 1 if self._ranks is None else len(self._ranks)
-        per_bucket = 24 * max(1, kinds * dim)
-        buckets = max(FEWEST, min(MOST, 1 << int(np.log2(max(1, BYTES // per_bucket)))))
-        required(per_bucket * buckets, dim)
+    def begin(self, dim: int) -> None:
         if self._limits is None:
-            self._limits = np.zeros((3, 1, dim), np.uint64)
-            self._limits[1] = LAST
-        spread = self._limits[1] - self._limits[0]
-        self._limits[2] = 0
-        while (wide := (spread >> self._limits[2]) >= np.uint64(buckets)).any():
-            self._limits[2] += wide
-        shape = (kinds, dim, buckets)
+            self._look_at(np.array([[[0]], [[LAST]], [[0]]], np.uint64).repeat(dim, 2))
+        super().begin(dim)
+
+    def _look_at(self, limits: np.ndarray) -> None:
+        """Buckets for the next pass."""
+        per_bucket = 24 * max(1, limits[0].size)
+        self._buckets = max(FEWEST, min(MOST, 1 << int(np.log2(max(1, BYTES // per_bucket)))))
+        required(per_bucket * self._buckets, limits.shape[2])
+        spread = limits[1] - limits[0]
+        while (wide := (spread >> limits[2]) >= np.uint64(self._buckets)).any():
+            limits[2] += wide
+        self._limits = limits
+
+    def room(self, dim: int) -> dict[str, np.ndarray]:
+        assert self._limits is not None
+        shape = (*self._limits[0].shape, self._buckets)
         return {
             "counts": np.zeros(shape, np.int64), "least": np.full(shape, LAST), "most": np.zeros(shape, np.uint64),
             "stored": np.zeros(dim, np.int64),
@@ -87,8 +93,8 @@ class Quartiles(Totals):
         self._limits = limits
         if (limits[0] == limits[1]).all():
             return False
+        self._look_at(limits)
         self.rows, self.arrays = 0, {}
-        self.begin(dim)
         return True
 
     def _add_zeros(self, counts: np.ndarray, least: np.ndarray, most: np.ndarray) -> None:

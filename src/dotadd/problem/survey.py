@@ -24,7 +24,7 @@ from dotadd.sources.base import Chunk, Source
 from dotadd.sources.identity import Watched
 
 HINTS = {
-    Strings.kind: "for text try NGrams((3, 5)).normalized() or BagOfWords().normalized(), "
+    Strings.kind: "for text try WordNGrams((1, 2)).tfidf() or NGrams((3, 5)).tfidf(), "
     "for DNA Spectrum(8) or WeightedDegree(20).hashed(12)",
     "lattices": "try Rational(ngram(1) + ngram(2)).normalized()",
     "images": "try LBP()",
