@@ -49,11 +49,14 @@ def main():
         for dtype in ("float32", "float64"):
             for solver in solvers:
                 train(X, y, solver=solver, loss=SMOOTH, dtype=dtype)
+            for how in ("std", "max", "robust"):
+                train(X, y, phi=f"Linear().scaled({how!r})", loss=SMOOTH, dtype=dtype)
     maps = {
         "NGrams((2, 3), bits=10)": texts,
         "BagOfWords(bits=10).normalized()": texts,
         "WordNGrams((1, 2), bits=10)": texts,
         "NGrams(2, bits=10).indexed()": texts,
+        "WordNGrams((1, 2), bits=10).log().frequent(min_df=2).tfidf()": texts,
         "Spectrum(3)": dna,
         "WeightedDegree(4)": dna,
         "WeightedDegree(6).hashed(4) + 0.5 * Spectrum(4).normalized()": dna,
