@@ -51,6 +51,10 @@ MAPS = [
     'Category("job", "text", bits=8) * Category("site", bits=8)',
     '(Category("job") * Category("site")).indexed("sorted_array")',
     'Date("when")',
+    'Column("text", WordNGrams((1, 2), bits=10).log().tfidf())',
+    'Column("text", WordNGrams(1, bits=10)).frequent(min_df=2).tfidf()',
+    'Number("age", "income").scaled("std")',
+    'Number("income", missing="zero").scaled("robust") + Category("job", bits=6).idf()',
     '2.0 * Number("age") + Category("job", bits=5) + Column("text", NGrams(3, bits=7)) + 0.5 * Date("when")',
 ]
 
