@@ -277,8 +277,8 @@ def test_data_is_read_once_and_bad_rows_are_counted_once(folder, capsys, monkeyp
     opened = command.Reading.open
     passes = []
 
-    def counted(self, data):
-        source = opened(self, data)
+    def counted(self, data, like=None):
+        source = opened(self, data, like)
         chunks = source.chunks
         source.chunks = lambda *size: passes.append(1) or chunks(*size)
         return source

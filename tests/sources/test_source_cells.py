@@ -150,7 +150,7 @@ def written(path, lines):
         (["age,label", "1,a", "inf,b"], 'Number("age")', r"people.csv:3: column 'age': value inf is not finite"),
         (["age,label", "1,a", "1e300,b"], 'Number("age")', r"people.csv:3: column 'age': value 1e\+300 is too large"),
         (["age,label", "1,a", "2,b"], 'Number("size")', r"there is no column 'size'; the columns are 'age', 'label'"),
-        (["age,label", "1,a", "2,b"], 'Number("age") + Category("label")', "'label' is the label"),
+        (["age,label", "1,a", "2,b"], 'Number("age") + Category("label")', "has no labels to train on"),
         (
             ["age,label", "1,a", ",b"],
             'Number("age", missing="refuse")',

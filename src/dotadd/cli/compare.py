@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import require_writable
 from dotadd._util.threads import thread_count
 from dotadd.cli.large import command_line, results
-from dotadd.cli.options import OUTPUT, STOPPING, Reading, Solving, VirtualExamples, tell_skipped, title_of
+from dotadd.cli.options import OUTPUT, STOPPING, Reading, Solving, VirtualExamples, columns_for, tell_skipped, title_of
 from dotadd.cli.progress import Watch
 from dotadd.cli.screen import facts, number, show_table, tell
 from dotadd.cli.train import trained
@@ -77,7 +77,9 @@ def compare(
 
     from dotadd.sources.around import Kept
 
-    source = Kept(virtual.around(reading.open(list(data), solving.svm("auto").columns_read())))
+    usually = solving.svm("auto")
+    columns = columns_for(usually, reading.open(list(data)), quiet=quiet)
+    source = Kept(virtual.around(reading.open(list(data), columns)))
     runs: list[SolverRun] = []
     refused: dict[str, str] = {}
     problem: Record = {}
@@ -86,6 +88,7 @@ def compare(
         fits = kept(source, budget)
     for name in names or usual(fits):
         svm = solving.svm(name)
+        svm.phi = usually.phi
         watch = TimedWatch(name, solving, log=None, quiet=quiet)
         try:
             runs.append(follow(svm, source, watch))

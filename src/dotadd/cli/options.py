@@ -91,6 +91,9 @@ class Reading:
     """Second file of names and labels, for FASTA, lattices and folders of images; for idx images, the idx file of
     labels."""
 
+    no_header: Flag = False
+    """The first line of CSV or TSV is an example; columns are called by their numbers, from 0."""
+
     zero_based: Flag = False
     """Indices of LIBSVM files count from 0."""
 
@@ -109,13 +112,27 @@ class Reading:
     def given(self) -> Record:
         """The options that were given. Others are not passed on, so that one without meaning for the format is
         refused."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
+        given = {name: value for name, value in asdict(self).items() if value not in (None, False)}
+        return given | {"header": not given.pop("no_header")} if self.no_header else given
 
     def open(self, data: list[str], like: Layout | None = None) -> Source:
         """The source of these files; of a table, with the columns of `like`."""
         from dotadd.sources import open as open_source
 
         return open_source([Path(name) for name in data], like=like, **self.given())
+
+
+def columns_for(svm: LinearSVM, source: Source, *, quiet: bool) -> Layout | None:
+    """The columns of a table that the features read. Where nobody has said which features, they are chosen and told."""
+    from dotadd.estimators.proposal import propose
+    from dotadd.estimators.protocol import columns_read
+    from dotadd.features.expression import parse
+
+    if svm.phi is None and (proposal := propose(source)) is not None:
+        svm.phi = parse(proposal.expression)
+        if not quiet:
+            tell(str(proposal))
+    return columns_read(svm.phi)
 
 
 def tell_skipped(source: Source | Partitions) -> None:

@@ -27,6 +27,7 @@ from dotadd.cli.options import (
     Reading,
     Solving,
     VirtualExamples,
+    columns_for,
     tell_skipped,
     title_of,
 )
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from dotadd.model.kernel import KernelModel
     from dotadd.model.linear import Model
     from dotadd.sources.base import Source
+    from dotadd.sources.table import Layout
 
 FIRST_ROWS = 1 << 16  # bytes of data that tell what it is
 ELSEWHERE = 1  # the exit code where a model has been saved, but not where it should be
@@ -125,13 +127,16 @@ def train(
     from dotadd.estimators.linear import LinearSVM
 
     svm: LinearSVM | KernelSVM = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
-    columns = svm.columns_read() if isinstance(svm, LinearSVM) else None
+    columns: Layout | None = None
     source: Source | Partitions
     here: Source | None = None  # what this process reads itself
     if cluster.wanted:
         source = virtual.around_partitions(partitions(data, reading))
     else:
-        source = here = virtual.around(reading.open(list(data), columns))
+        here = reading.open(list(data))
+        if isinstance(svm, LinearSVM) and (columns := columns_for(svm, here, quiet=quiet)) is not None:
+            here = reading.open(list(data), columns)
+        source = here = virtual.around(here)
     held_out = reading.open([test], columns) if test else None
     if held_out is not None:
         require_testable(held_out, here)

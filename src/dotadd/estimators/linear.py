@@ -15,8 +15,8 @@ from dotadd._util.interrupts import interruptible
 from dotadd._util.memory import Budget, available, parse_bytes, words
 from dotadd._util.threads import thread_count
 from dotadd.core.losses import Loss
-from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning
-from dotadd.estimators.protocol import Estimator, column, whole
+from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning, UnusedColumnsWarning
+from dotadd.estimators.protocol import Estimator, column, columns_read, whole
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
@@ -168,6 +168,7 @@ class LinearSVM(Estimator):
         """
         self._forget()
         self._check_parameters()
+        self._phi = self.phi if self.phi is not None or engine is not None else self._proposed(X, announce)
         where = Checkpoint.asked(checkpoint, checkpoint_every, resume, keep_checkpoint)
         held = nullcontext() if where is None else where.held()
         if engine is not None:
@@ -186,7 +187,7 @@ class LinearSVM(Estimator):
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
         if resume and asked is not None and not asked.checkpoints:
             raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
-        source = open_source(X, column(y), sample_weight, like=self.columns_read())
+        source = open_source(X, column(y), sample_weight, like=columns_read(self._phi))
         budget = self._budget(where if resume else None)
         source.bound(budget)
         earlier = [start] if isinstance(start, Result) else start
@@ -331,7 +332,7 @@ class LinearSVM(Estimator):
                 where.require_new()
         memory = None if self.memory is None else parse_bytes(self.memory)
         data = None if X is None else Partitions.of(X)
-        if data is not None and (columns := self.columns_read()) is not None:
+        if data is not None and (columns := columns_read(self._phi)) is not None:
             data = data.reading(columns)
         with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:
             task = fitting.agree(
@@ -377,8 +378,20 @@ class LinearSVM(Estimator):
     def intercept_(self) -> np.ndarray:
         return self.model_.intercept
 
+    def _proposed(self, X: Any, announce: Callable[[str], None] | None) -> FeatureMap | None:
+        """The map for a table of which nobody has said what to make of it, which is told; None where none is needed."""
+        from dotadd.estimators.proposal import propose
+        from dotadd.features.expression import parse
+
+        proposal = propose(X)
+        if proposal is None:
+            return None
+        say = announce or (lambda line: warnings.warn(line, UnusedColumnsWarning, stacklevel=6))
+        say(str(proposal))
+        return parse(proposal.expression)
+
     def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
-        return resolved_map(self.phi, data, shape)
+        return resolved_map(self._phi, data, shape)
 
     def _targets(self, data: Chunk) -> Targets:
         tally = Tally()

@@ -81,11 +81,6 @@ class Estimator:
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def columns_read(self) -> Layout | None:
-        """The columns of a table that the feature map reads, where it reads several."""
-        phi = parse(self.phi) if isinstance(self.phi, str) else self.phi
-        return Layout.of_cells(phi.reads) if isinstance(phi, FeatureMap) and phi.reads else None
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""
         self._require_fitted()
@@ -203,6 +198,12 @@ class Estimator:
             if not unseen and not missing:
                 message += "Feature names must be in the same order as they were in fit.\n"
             raise ValueError(message)
+
+
+def columns_read(phi: FeatureMap | str | None) -> Layout | None:
+    """The columns of a table that a map reads, where it reads several."""
+    phi = parse(phi) if isinstance(phi, str) else phi
+    return Layout.of_cells(phi.reads) if isinstance(phi, FeatureMap) and phi.reads else None
 
 
 def whole(value: Any, *, at_least: int | None = 1) -> bool:

@@ -26,6 +26,7 @@ def open(
     column: str | int | None = None,
     weight: str | int | None = None,
     labels: str | os.PathLike[str] | None = None,
+    header: bool | None = None,
     zero_based: bool | None = None,
     dtype: type | None = None,
     size: str | tuple[int, int] | None = None,
@@ -55,6 +56,7 @@ def open(
     weight : the column, or array, of the weights.
     labels : a second file. For FASTA, lattices and folders of images, one of names and labels; for idx images, the idx
         file of the labels, by default the one beside them (train-labels-idx1-ubyte for train-images-idx3-ubyte).
+    header : False for CSV or TSV whose first line is an example; columns are then called by their numbers, from 0.
     zero_based : for LIBSVM text, whether indices start at 0.
     dtype : numbers read from text become float32 unless this says float64.
     size : rows of numbers are images of this height and width, such as (24, 32) or "24x32".
@@ -78,13 +80,14 @@ def open(
         "label": label,
         "weight": weight,
         "labels": None if labels is None else os.fspath(labels),
+        "header": header,
         "zero_based": zero_based,
         "dtype": None if dtype is None else np.dtype(dtype).type,
         "symbols": None if symbols is None else os.fspath(symbols),
         "semiring": semiring,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    paths = _paths(x, format)
+    paths = paths_of(x, format)
     if paths is not None:
         source = _open_files(paths, format, options, on_bad_row)
     elif format is not None:
@@ -103,7 +106,7 @@ def open(
     return by_name(source, like)
 
 
-def _paths(x: object, format: str | None) -> list[str] | None:
+def paths_of(x: object, format: str | None = None) -> list[str] | None:
     """The files that x names, None if it names none."""
     if isinstance(x, str | os.PathLike):
         path = os.path.expanduser(os.fspath(x))
@@ -116,7 +119,7 @@ def _paths(x: object, format: str | None) -> list[str] | None:
     if all(isinstance(item, os.PathLike) for item in x) or (
         all(isinstance(item, str) for item in x) and (format is not None or all(os.path.isfile(item) for item in x))
     ):
-        return [path for item in x for path in _paths(item, format) or []]
+        return [path for item in x for path in paths_of(item, format) or []]
     return None
 
 

@@ -119,6 +119,9 @@ class Kept(Around):
             self.source = self.source.asked(like)
         return self  # what is kept is put in order where it lies
 
+    def candidates(self) -> list[str] | None:
+        return None  # which columns are kept is decided
+
     def load(self, limit: int | None = None) -> Chunk:
         if self._too_large and limit is not None:
             raise TooLargeError

@@ -22,7 +22,17 @@ from dotadd.sources.base import CHUNK_BYTES, Chunk, Options
 from dotadd.sources.files import TableFile
 from dotadd.sources.slices import CUT_OFF, Place, RowLimit, Slices, blocks, next_block, width_of
 from dotadd.sources.sound import with_distinct
-from dotadd.sources.table import LINES, Layout, chunk_of, labels_beside, layout_of, names_of, numbers, unpacked
+from dotadd.sources.table import (
+    LINES,
+    Layout,
+    chunk_of,
+    is_nested,
+    labels_beside,
+    layout_of,
+    names_of,
+    numbers,
+    unpacked,
+)
 from dotadd.sources.text import first_lines
 
 if TYPE_CHECKING:
@@ -78,6 +88,12 @@ class ArrowFile(TableFile):
                     chunk = dataclasses.replace(chunk, lines=numbers(table.column(lines)))
                 row += len(table)
                 yield with_distinct(chunk)
+
+    def column_names(self) -> list[str] | None:
+        with ExitStack() as stack, _reading_arrow(self.path):
+            schema, _, _ = self._open(stack)
+            own = b"dotadd" in (schema.metadata or {})
+            return None if own or any(is_nested(field.type) for field in schema) else list(schema.names)
 
     def outline(self) -> Iterator[Chunk] | None:
         """Labels and weights are columns of their own, and of vectors the file says how wide they are."""

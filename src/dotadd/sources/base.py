@@ -177,6 +177,11 @@ class Source:
         """The same source, in which these columns are looked for where it has columns. See `by_name`."""
         return self
 
+    def candidates(self) -> list[str] | None:
+        """The names of all columns but label and weight, where examples are rows of a table and nobody has said which
+        of the columns they are."""
+        return None
+
     def outline(self) -> Iterator[Chunk] | None:
         """The labels and weights of all examples beside batches of none, as wide as they all are, where that can be
         told without reading examples."""
@@ -231,6 +236,9 @@ class Around(Source):
     def asked(self, like: Layout) -> Self:
         inner = self.source.asked(like)
         return self if inner is self.source else dataclasses.replace(self, source=inner)
+
+    def candidates(self) -> list[str] | None:
+        return self.source.candidates()
 
     def bound(self, nbytes: int) -> None:
         self.source.bound(nbytes)

@@ -7,9 +7,9 @@ numbers for columns (counted from 0, or from the end with -1) there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,20 +36,51 @@ SAMPLE = 100  # so many records tell which columns are numbers, however small th
 LOOK = 1 << 16  # bytes of them that are read at a time
 
 
+@dataclass
 class DelimitedFile(TextTableFile):
-    """One CSV or TSV file."""
+    """One CSV or TSV file. `header` False says that the first line is an example; columns then have numbers, from 0."""
+
+    header: bool | None = field(default=None, kw_only=True)
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        quote = QUOTE if self.format == "csv" else 0
-        delimiter = "\t" if self.format == "tsv" else _delimiter(first_lines(self.path))
-        cut = partial(after_last_record, delimiter=delimiter) if quote else after_last_line
-        with closing(pieces(self.path, LOOK, cut, largest=self.largest)) as beginning:
-            sample, line = _sample(self, (records_of(piece, quote, delimiter) for piece in beginning), delimiter)
+        sample, line, delimiter = self._beginning()
         if not sample:
             return
         table = _Delimited(self, sample, line, delimiter)
-        whole = pieces(self.path, nbytes, cut, self.on_progress, self.largest)
-        yield from table.chunks(table.below_header(records_of(piece, quote, delimiter) for piece in whole))
+        whole = pieces(self.path, nbytes, self._cut(delimiter), self.on_progress, self.largest)
+        yield from table.chunks(table.below_header(records_of(piece, self._quote, delimiter) for piece in whole))
+
+    def candidates(self) -> list[str] | None:
+        sample = self._beginning()[0]
+        if not sample or not self.headless(sample[0]):
+            return super().candidates()
+        if self.column is not None or self.cells is not None:
+            return None
+        count = len(sample[0])
+        beside = {_place(self, name, count) for name in (self.label, self.weight)}
+        return [str(k) for k in range(count) if str(k) not in beside]
+
+    def column_names(self) -> list[str] | None:
+        sample = self._beginning()[0]
+        return [name.strip() for name in sample[0]] if sample else None
+
+    def headless(self, first: Sequence[str]) -> bool:
+        """Whether a file that begins with this record has no header."""
+        return self.header is False or any(_is_place(name, first) for name in self.wanted)
+
+    @property
+    def _quote(self) -> int:
+        return QUOTE if self.format == "csv" else 0
+
+    def _cut(self, delimiter: str) -> Callable[[bytearray, int], int]:
+        return partial(after_last_record, delimiter=delimiter) if self._quote else after_last_line
+
+    def _beginning(self) -> tuple[list[list[str]], int, str]:
+        """The first records, the line of the first of them, and what stands between their fields."""
+        delimiter = "\t" if self.format == "tsv" else _delimiter(first_lines(self.path))
+        with closing(pieces(self.path, LOOK, self._cut(delimiter), largest=self.largest)) as beginning:
+            records = (records_of(piece, self._quote, delimiter) for piece in beginning)
+            return *_sample(self, records, delimiter), delimiter
 
 
 class _Delimited(TextTable):
@@ -58,7 +89,7 @@ class _Delimited(TextTable):
     def __init__(self, source: DelimitedFile, sample: list[list[str]], line: int, delimiter: str) -> None:
         super().__init__(source)
         self.delimiter, like, wanted = delimiter, source.like, source.wanted
-        self.headless = any(_is_place(name, sample[0]) for name in wanted)
+        self.headless = source.headless(sample[0])
         if like is not None and wanted == Wanted() and (not like.header or _by_number(like, sample[0])):
             self.headless = True
         names = [name.strip() for name in sample[0]]

@@ -114,6 +114,17 @@ class TableFile(FileSource):
     def wanted(self) -> Wanted:
         return Wanted(self.column, self.label, self.weight)
 
+    def candidates(self) -> list[str] | None:
+        names = None if self.column is not None or self.cells is not None else self.column_names()
+        if names is None:
+            return None
+        usual = "label" if self.label is None else None
+        return [name for name in names if name not in (self.label, self.weight, usual)]
+
+    def column_names(self) -> list[str] | None:
+        """The names of all columns; None where there is no header, or examples lie in one of the columns."""
+        raise NotImplementedError
+
     def asked(self, like: Layout) -> Self:
         cells = None if like.kinds is None else tuple(like.kinds.items())
         return dataclasses.replace(self, like=like, cells=cells)
@@ -141,6 +152,9 @@ class ManyFiles(Source):
 
     def asked(self, like: Layout) -> Self:
         return dataclasses.replace(self, parts=[part.asked(like) for part in self.parts])
+
+    def candidates(self) -> list[str] | None:
+        return self.parts[0].candidates()
 
     def bound(self, nbytes: int) -> None:
         for part in self.parts:

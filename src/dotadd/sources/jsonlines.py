@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ from dotadd.sources.text_table import NOT_UTF8, Row, Stumble, TextTable, TextTab
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LOOK = 1 << 16  # bytes that are read to find the first object
 HALF = "has half of a surrogate pair, which is no text"
 
 
@@ -33,6 +34,18 @@ class JsonLinesFile(TextTableFile):
     def read(self, nbytes: int) -> Iterator[Chunk]:
         several = pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest)
         yield from _JsonLines(self).chunks(map(records_of, several))
+
+    def column_names(self) -> list[str] | None:
+        """The fields of the first line; None if one of them holds a list, which is an example by itself."""
+        with closing(pieces(self.path, LOOK, largest=self.largest)) as beginning:
+            for records in map(records_of, beginning):
+                for record in range(len(records)):
+                    with suppress(ValueError, RecursionError):
+                        row = json.loads(records[record])
+                        if isinstance(row, dict):
+                            nested = any(isinstance(value, list | dict) for value in row.values())
+                            return None if nested else list(row)
+        return None
 
 
 class _JsonLines(TextTable):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -229,6 +229,19 @@ def is_table(x: object) -> bool:
 
 def is_pandas(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "pandas"
+
+
+def first_rows(x: object, count: int) -> pa.Table | None:
+    """The first rows of a data frame or table whose columns have names; None of anything else."""
+    import pyarrow as pa
+
+    if not is_table(x) or not hasattr(x, "columns"):
+        return None
+    if not is_pandas(x):
+        return _arrow_table(x).slice(0, count)
+    frame = cast("pd.DataFrame", x)
+    named = all(isinstance(name, str) for name in frame.columns)
+    return pa.Table.from_pandas(frame.head(count), preserve_index=False) if named else None
 
 
 def from_table(x: object, wanted: Wanted, like: Layout | None, on_bad_row: str) -> MemorySource:

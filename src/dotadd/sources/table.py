@@ -106,7 +106,8 @@ def choose(
             raise DataError(f"there is no column {asked!r}; the columns are {listed(names)}", path)
     column, label, weight = (asked if isinstance(asked, str) else None for asked in wanted)
     if like is not None and like.kinds is not None:
-        return _of_cells(names, like, column, label or (usual if usual in names else None), weight, path)
+        usual = usual if usual in names and usual not in like.features else None
+        return _of_cells(names, like, column, label or usual, weight, path)
     if like is not None and like.header and column is None:
         require_names(like.features, names, path, hint="" if like.dense else "; name another with column= (--column)")
         fitting = set(names if guessed else numeric if like.dense else whole)
@@ -192,6 +193,13 @@ def is_whole(kind: pa.DataType) -> bool:
     binary = t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind) or t.is_binary_view(kind)
     lists = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
     return is_text(kind) or binary or lists or isinstance(kind, pa.FixedShapeTensorType)
+
+
+def is_nested(kind: pa.DataType) -> bool:
+    """Whether a cell of such a column holds several values."""
+    import pyarrow as pa
+
+    return pa.types.is_nested(kind) or isinstance(kind, pa.FixedShapeTensorType)
 
 
 def layout_of(schema: pa.Schema, wanted: Wanted, *, path: str | None, like: Layout | None = None) -> Layout:
@@ -399,7 +407,7 @@ def _text_cells(array: pa.Array, name: str) -> Strings:
     t, kind = pa.types, array.type
     if t.is_floating(kind):
         array = pc.if_else(pc.is_finite(array), array, None)
-    elif t.is_nested(kind):
+    elif is_nested(kind):
         raise DataError(f"column {name!r} holds {kind}, and a feature wants text")
     if not (t.is_binary(array.type) or t.is_large_binary(array.type)):
         array = array.cast(pa.large_string())
