@@ -129,11 +129,8 @@ def theirs(task: Task, texts: Texts, goal: float, repeat: int, tiny: bool) -> Ro
     from sklearn.svm import LinearSVC
 
     X, y = texts
-    vectorizer: TfidfVectorizer | HashingVectorizer = HashingVectorizer(
-        n_features=2**20, alternate_sign=False, **task.words
-    )
-    if ".tfidf()" in task.phi:
-        vectorizer = TfidfVectorizer(**task.words)
+    hashing = partial(HashingVectorizer, n_features=2**20, alternate_sign=False)
+    vectorizer = (TfidfVectorizer if ".tfidf()" in task.phi else hashing)(**task.words)
     features = min(timed(lambda: vectorizer.fit_transform(X)) for _ in range(repeat))
     matrix = sp.csr_matrix(parse(task.phi).fit_transform(X))
     for tol in TOLERANCES:
