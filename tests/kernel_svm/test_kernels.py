@@ -131,7 +131,7 @@ def test_tiles_do_not_matter(name, monkeypatch):
     kernel, peer, _, parameters = VECTOR_KERNELS[name]
     monkeypatch.setattr(grams, "TILE", 100)
     monkeypatch.setattr(grams, "ROWS", 7)
-    monkeypatch.setattr(sparse_products, "LANES", 5)
+    monkeypatch.setattr(sparse_products, "SCRATCH", 40)
     wide = sparse_matrix(600)  # the narrowest tile has 256 columns
     for make in (DENSE, SPARSE):
         assert_is(kernel.gram(make(A), make(wide), threads=2), peer(A.toarray(), wide.toarray(), **parameters))
@@ -150,6 +150,42 @@ def test_wide_spaces_are_hashed():
         some, coefficients = np.array([3, 60, 3]), np.array([1.0, -2.0, 0.5])
         expected = coefficients @ peer(A.toarray(), **parameters)[some]
         np.testing.assert_allclose(gram.times(some, coefficients), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("gamma", [0.01, 3.0])  # products in float32, and in float64
+@pytest.mark.parametrize("most", [0, 3, 8192])
+def test_features_of_any_frequency(most, gamma, wide, monkeypatch):
+    """Some that all rows have, some that most have, many that one row has; some twice in a row."""
+    monkeypatch.setattr(sparse_products, "COLUMNS", most)
+    monkeypatch.setattr(sparse_products, "SLOTS", 4 if wide else 1 << 20)
+    monkeypatch.setattr(sparse_products, "SCRATCH", 2000)
+    rng = np.random.default_rng(most)
+    share = 1.0 / np.arange(1, 301)
+    x = rng.normal(size=(150, 300)) * (rng.random((150, 300)) < share)
+    whole = csr_matrix(x)
+    twice = SparseRows(
+        np.concatenate([[0], np.cumsum(2 * np.diff(whole.indptr))]).astype(np.int64),
+        np.repeat(whole.indices, 2).astype(np.uint32),
+        np.repeat(whole.data / 2, 2),
+        300,
+        distinct=False,
+    )
+    for rows, columns in (
+        (sparse(whole), None),
+        (twice, None),
+        (sparse(whole[:70]), twice),
+        (twice, sparse(whole[:9])),
+    ):
+        a = x[: len(rows)]
+        b = a if columns is None else x[: len(columns)]
+        np.testing.assert_allclose(all_rows(LinearKernel().gram(rows, columns)), a @ b.T, atol=2e-5)
+        np.testing.assert_allclose(
+            all_rows(RBF(gamma).gram(rows, columns)), pairwise.rbf_kernel(a, b, gamma), atol=2e-6
+        )
+        gram, some = RBF(gamma).gram(rows, columns, threads=3), rng.permutation(len(b))[:40]
+        expected = pairwise.rbf_kernel(a, b, gamma)[np.ix_([5, 2], some)]
+        np.testing.assert_allclose(gram.block(np.array([5, 2]), some), expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1000.0, -1e6])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,16 @@ from dotadd.estimators.protocol import Estimator, column
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.kernel_svm.expression import named
 from dotadd.kernel_svm.gram import Gram, SomeRows
-from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, Precomputed, in_doubt, negative_eigenvalue, sample
+from dotadd.kernel_svm.kernels import (
+    FeatureKernel,
+    FunctionKernel,
+    Kernel,
+    Precomputed,
+    in_doubt,
+    negative_eigenvalue,
+    sample,
+)
+from dotadd.kernel_svm.one_against_one import OneAgainstOne, OnProgress, pairs
 from dotadd.kernel_svm.problem import (
     SOLVERS,
     TOLD,
@@ -28,18 +38,15 @@ from dotadd.kernel_svm.problem import (
     KernelProgress,
     KernelResult,
     KernelSettings,
-    answer,
     worst_of,
 )
-from dotadd.model.kernel import KernelModel, pairs
+from dotadd.model.kernel import KernelModel
 from dotadd.problem.columns import Tally, Targets
 from dotadd.problem.survey import usable_rows
-from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk, Source, TooLargeError
 
-OnProgress = Callable[[KernelProgress, int, int], None]
 REASONS = {
     Reason.CONVERGED: "the optimality conditions hold to the tolerance",
     Reason.PRECISION: "rounding keeps the violation of the optimality conditions above the tolerance",
@@ -174,7 +181,8 @@ class KernelSVM(Estimator):
         codes = targets.codes(data)
         cost = targets.cost(data, codes)
         used = np.flatnonzero(cost > 0.0)
-        threads = thread_count(self.n_jobs)
+        own = isinstance(kernel, FunctionKernel)  # who wrote it need not have thought of threads
+        threads = 1 if own else thread_count(self.n_jobs)
         batch: Batch = data.batch.own()
         given = kernel.gram(batch, threads=threads) if isinstance(kernel, Precomputed) else None
         if given is None and len(used) < len(batch):
@@ -197,26 +205,25 @@ class KernelSVM(Estimator):
         self, examples: _Examples, classes: int, seed: int, on_progress: OnProgress | None
     ) -> list[KernelResult]:
         """The answers to all binary problems; those that are not begun when time is up have alpha 0."""
-        solve, clock = SOLVERS[self.solver], Clock(self.max_time)
-        total, results = classes * (classes - 1) // 2, list[KernelResult]()
-        for k, (i, j) in enumerate(pairs(classes)):
-            rows, first = examples.of_classes(i, j), j if classes == 2 else i
-            try:
-                if results:
-                    clock.check()
-                settings = KernelSettings(
-                    tol=self.tol,
-                    memory=parse_bytes(self.memory),
-                    max_time=clock.share(total - k).left(),
-                    seed=seed,
-                    threads=examples.threads,
-                    on_progress=_told(on_progress, k, total),
-                )
-                results.append(solve(examples.problem(rows, first), settings))
-            except StoppedError as stopped:
-                sign, cost = examples.sign(rows, first), examples.cost[rows]
-                nothing = np.zeros(len(rows))
-                results.append(answer(self.solver, stopped.reason, nothing, sign, cost, nothing))
+        solve = SOLVERS[self.solver]
+        settings = KernelSettings(
+            tol=self.tol,
+            memory=parse_bytes(self.memory),
+            max_time=self.max_time,
+            seed=seed,
+            threads=examples.threads,
+            on_progress=_told(on_progress),
+        )
+        if classes == 2:
+            everyone = np.arange(len(examples.codes))
+            return [solve(KernelProblem(examples.gram(everyone), examples.sign(1), examples.cost), settings)]
+        order = np.argsort(examples.codes, kind="stable")
+        first = np.concatenate([[0], np.cumsum(np.bincount(examples.codes, minlength=classes))])
+        games = OneAgainstOne(examples.gram(order), first, examples.cost[order], solve, settings, on_progress)
+        results = []
+        for (i, j), result in zip(pairs(classes), games.solved(), strict=True):
+            rows = np.concatenate([order[first[k] : first[k + 1]] for k in (i, j)])
+            results.append(replace(result, alpha=result.alpha[np.argsort(rows)]))
         return results
 
     def _keep(self, examples: _Examples, classes: np.ndarray, results: list[KernelResult], source: Source) -> None:
@@ -347,26 +354,24 @@ class _Examples(NamedTuple):
     def of_classes(self, i: int, j: int) -> np.ndarray:
         return np.flatnonzero((self.codes == i) | (self.codes == j))
 
-    def problem(self, rows: np.ndarray, first: int) -> KernelProblem:
-        """Separate class `first` from the others among these examples."""
-        return KernelProblem(self.gram(rows), self.sign(rows, first), self.cost[rows])
-
-    def sign(self, rows: np.ndarray, first: int) -> np.ndarray:
-        return np.where(self.codes[rows] == first, 1, -1).astype(np.int8)
+    def sign(self, positive: int) -> np.ndarray:
+        """1 for examples of this class, -1 for others."""
+        return np.where(self.codes == positive, 1, -1).astype(np.int8)
 
     def gram(self, rows: np.ndarray) -> Gram:
-        """The Gram of some of the examples."""
+        """The Gram of these of the examples, in this order."""
+        in_place = np.array_equal(rows, np.arange(len(self.codes)))
         if self.given is not None:
-            return self.given if len(rows) == self.given.shape[0] else SomeRows(self.given, self.used[rows])
-        batch = self.batch if len(rows) == len(self.batch) else self.batch.take(rows)
-        return self.kernel.gram(batch, threads=self.threads)
+            everyone = in_place and len(rows) == self.given.shape[0]
+            return self.given if everyone else SomeRows(self.given, self.used[rows])
+        return self.kernel.gram(self.batch if in_place else self.batch.take(rows), threads=self.threads)
 
 
-def _told(on_progress: OnProgress | None, k: int, n: int) -> Callable[[KernelProgress], None] | None:
-    """Tells of binary problem k of n, if anybody listens."""
+def _told(on_progress: OnProgress | None) -> Callable[[KernelProgress], None] | None:
+    """Tells of the only binary problem, if anybody listens."""
     if on_progress is None:
         return None
-    return lambda progress: on_progress(progress, k, n)
+    return lambda progress: on_progress(progress, 0, 1)
 
 
 def _total_seconds(results: list[KernelResult]) -> dict[str, float]:

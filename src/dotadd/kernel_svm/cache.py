@@ -141,11 +141,18 @@ class ChunkMatrix:
 
     @property
     def values(self) -> np.ndarray:
-        m = len(self.rows)
+        m, whole = len(self.rows), self.gram.whole
+        if whole is not None and m == len(whole):
+            return whole
         return self._memory[: m * m].reshape(m, m)
 
     def become(self, rows: np.ndarray) -> None:
         """Be the matrix of these examples, in an order of its own; what both chunks share is moved."""
+        if self.gram.whole is not None:  # there is nothing to be computed, and maybe nothing to be moved
+            self.rows = np.sort(rows)
+            if len(rows) < self.gram.shape[0]:
+                self.values[:] = self.gram.block(self.rows, self.rows)
+            return
         kept = np.flatnonzero(np.isin(self.rows, rows, assume_unique=True))
         _gather(self._memory, kept, len(self.rows))
         _spread(self._memory, len(kept), len(rows))

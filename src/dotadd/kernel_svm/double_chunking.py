@@ -70,13 +70,13 @@ class _Solver:
         self.run = run
         self.most = max(2, min(n, math.isqrt(run.settings.memory // 4)))
         self.large = large if large is None else max(2, min(large, self.most))
-        self.size = self.large or min(FIRST, self.most)
+        self.size = self.large or min(FIRST if run.gram.whole is None else n, self.most)
         self.small, self.newcomers = small, newcomers
         self.rng = np.random.default_rng(run.settings.seed)
         self.shuffled = self.rng.permutation(n)
         self.outputs = KernelOutputs(run.gram, run.alpha * run.sign)
         self.chunk = ChunkMatrix(run.gram, self.most)
-        self.abound = True  # whether the last look ended because there were enough violators
+        self.abound = self.size < n  # whether the last look ended because there were enough violators
 
     def solve(self) -> Reason:
         run, tol = self.run, self.run.settings.tol

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dotadd._util.threads import for_each
 from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.errors import DotaddError
-from dotadd.kernel_svm.products import Products, Shaping
+from dotadd.kernel_svm.products import Into, Products, Shaping
 from dotadd.kernel_svm.sparse_products import SparseProducts
 from dotadd.problem.examples import InMemory
 
@@ -30,6 +31,12 @@ class Gram:
     linadd: bool = False
     """Whether `times` goes through w: its cost does not depend on how many rows are summed up."""
 
+    doubles: bool = False
+    """Whether `times` adds up values that were not rounded to float32."""
+
+    whole: np.ndarray | None = None
+    """All of its values, where they lie in memory."""
+
     def diagonal(self) -> np.ndarray:
         """k(a_i, a_i) in float64; of a square Gram only."""
         raise NotImplementedError
@@ -42,13 +49,19 @@ class Gram:
         """sum_i coefficients[i] k(a_rows[i], b_j) for these columns j (all by default), in float64."""
         raise NotImplementedError
 
+    def add_sums(self, coefficients: np.ndarray, out: np.ndarray) -> None:
+        """out[p, j] += sum_i coefficients[p, i] k(a_i, b_j): several sums of all rows, for all columns."""
+        for some, sums in zip(coefficients, out, strict=True):
+            rows = np.flatnonzero(some)
+            sums += self.times(rows, some[rows])
+
 
 class SomeRows(Gram):
     """A square Gram's rows and columns `rows`, without a copy of its values."""
 
     def __init__(self, gram: Gram, rows: np.ndarray) -> None:
         self.gram, self.rows = gram, rows
-        self.shape, self.linadd = (len(rows), len(rows)), gram.linadd
+        self.shape, self.linadd, self.doubles = (len(rows), len(rows)), gram.linadd, gram.doubles
 
     def diagonal(self) -> np.ndarray:
         return self.gram.diagonal()[self.rows]
@@ -67,8 +80,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Function = Callable[..., object]  # a user's, of two arrays or CSR matrices; what it returns is looked at
-TILE = 1 << 21  # kernel values at a time: 8 MB of float32; smaller tiles have the threads of BLAS wait for each other
+TILE = 1 << 21  # kernel values at a time: 8 MB of float32
 ROWS = 1 << 11  # of a tile
+SHARE, NARROWEST = 1 << 16, 512  # values, and columns, of the piece of a tile that one thread computes
 COPIED = 1 << 25  # bytes of columns that are copied at a time
 DIAGONAL = 32  # rows whose kernel with each other is asked of a function, for the sake of the diagonal
 
@@ -84,39 +98,50 @@ class ProductGram(Gram):
         return self._diagonal
 
     def block(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        out = block_of_products(self.products, rows, columns)
-        self.shaping.apply(out, rows, slice(None) if columns is None else columns, self.threads)
-        return out
+        return block_of_products(self.products, rows, columns, self.threads, self.shaping)
 
     def times(self, rows: np.ndarray, coefficients: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         out = np.zeros(self.shape[1] if columns is None else len(columns))
-        memory = np.empty(0, np.float32)
         for some in _cut(len(rows), ROWS):
-            into = self.products.of(rows[some])
-            theirs, factors = rows[some], np.ascontiguousarray(coefficients[some], np.float64)
-            for tile in _cut(len(out), _width(self.products, len(theirs))):
-                size = len(theirs) * (tile.stop - tile.start)
-                if len(memory) < size:
-                    memory = np.empty(size, np.float32)
-                block = memory[:size].reshape(len(theirs), -1)
+            into, theirs = self.products.of(rows[some]), rows[some]
+            factors = np.ascontiguousarray(coefficients[some], np.float64)
+
+            def work(
+                tile: slice, into: Into = into, theirs: np.ndarray = theirs, factors: np.ndarray = factors
+            ) -> None:
                 at = tile if columns is None else columns[tile]
+                block = np.empty((len(theirs), tile.stop - tile.start), np.float32)
                 into(at, block, 0)
-                self.shaping.add_up(block, theirs, at, factors, out[tile], self.threads)
+                self.shaping.add_up(block, theirs, at, factors, out[tile])
+
+            for_each(list(_cut(len(out), _width(self.products, len(theirs)))), work, self.threads)
         return out
 
 
-def block_of_products(products: Products, rows: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
-    """Inner products of these rows and columns (all by default)."""
+def block_of_products(
+    products: Products, rows: np.ndarray, columns: np.ndarray | None, threads: int, shaping: Shaping | None = None
+) -> np.ndarray:
+    """Inner products of these rows and columns (all by default), or what a shaping makes of them.
+
+    Threads share out pieces that do not depend on their number, and so no value does.
+    """
     out = np.empty((len(rows), products.shape[1] if columns is None else len(columns)), np.float32)
-    into = products.of(rows)
-    for tile in _cut(out.shape[1], _width(products, 1)):
-        into(tile if columns is None else columns[tile], out, tile.start)
+    for some in _cut(len(rows), ROWS):
+        into, theirs = products.of(rows[some]), rows[some]
+
+        def work(tile: slice, into: Into = into, theirs: np.ndarray = theirs, block: np.ndarray = out[some]) -> None:
+            at = tile if columns is None else columns[tile]
+            into(at, block, tile.start)
+            if shaping is not None:
+                shaping.apply(block, tile.start, theirs, at)
+
+        for_each(list(_cut(out.shape[1], _width(products, len(theirs)))), work, threads)
     return out
 
 
 def _width(products: Products, rows: int) -> int:
-    """Columns of a tile."""
-    return max(256, min(TILE // rows, COPIED // max(1, products.column_bytes)))
+    """Columns of a piece."""
+    return max(NARROWEST, min(SHARE // max(1, rows), COPIED // max(1, products.column_bytes)))
 
 
 def _cut(length: int, step: int) -> Iterator[slice]:
@@ -125,6 +150,8 @@ def _cut(length: int, step: int) -> Iterator[slice]:
 
 class TiledGram(Gram):
     """A Gram whose values somebody else knows: subclasses return them in any type of number."""
+
+    doubles = True
 
     def _values(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -238,6 +265,7 @@ def require_finite_matrix(values: np.ndarray) -> float:
 
 
 EXACT_SLOTS = 1 << 27  # of a w in float64: 1 GB. A sum from scratch in float32 is off by more than solvers notice
+WEIGHTS = 1 << 25  # slots of the w that are summed up together
 MOST_SLOTS = 1 << 30  # of a w in float32: 4 GB. In larger spaces kernel values are cheaper
 
 
@@ -246,20 +274,35 @@ class FeatureGram(TiledGram):
 
     def __init__(self, a: InMemory, b: InMemory, products: Products | None = None) -> None:
         self.a, self.b = a, b
-        self.products = SparseProducts(a, b, threads=b.threads) if products is None else products
+        self.products = SparseProducts(a, b) if products is None else products
         self.shape, self.linadd = (len(a), len(b)), a.dim <= MOST_SLOTS
 
     def diagonal(self) -> np.ndarray:
         return self.products.a_norms
 
     def block(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        return block_of_products(self.products, rows, columns)
+        return block_of_products(self.products, rows, columns, self.b.threads)
 
     def times(self, rows: np.ndarray, coefficients: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         if not self.linadd or len(rows) == 0:
             return super().times(rows, coefficients, columns)
-        w = np.zeros(self.a.dim, np.float64 if self.a.dim <= EXACT_SLOTS else np.float32)
+        w = self._zeros()
         self.a.add([np.bincount(rows, coefficients, len(self.a))], [w])
         return self.b.dot([w], columns)[0]
+
+    def add_sums(self, coefficients: np.ndarray, out: np.ndarray) -> None:
+        if not self.linadd:
+            return super().add_sums(coefficients, out)
+        step = max(1, WEIGHTS // max(1, self.a.dim))
+        for first in range(0, len(out), step):
+            some = coefficients[first : first + step]
+            ws = [self._zeros() for _ in some]
+            self.a.add(list(some), ws)
+            for sums, found in zip(out[first : first + step], self.b.dot(ws), strict=True):
+                sums += found
+        return None
+
+    def _zeros(self) -> np.ndarray:
+        return np.zeros(self.a.dim, np.float64 if self.a.dim <= EXACT_SLOTS else np.float32)
 
     _values = block

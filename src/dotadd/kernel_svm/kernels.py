@@ -16,6 +16,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dotadd._util.expression import call_repr
+from dotadd._util.memory import Budget, available
 from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.errors import DataError, DotaddError
 from dotadd.features.base import FeatureMap, Shape
@@ -48,6 +49,7 @@ from dotadd.problem.examples import InMemory
 FLOAT32_EXPONENT = 8.0  # up to here the inner products of float32 give exponents to 1e-5
 LARGEST = float(np.finfo(np.float32).max)
 LOG2_E = math.log2(math.e)
+KEPT = 0.25  # of the memory that is free, for rows of a map that takes longer to make them than they take to be read
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +138,7 @@ class _Shaped(Kernel):
         scale = math.sqrt(float(self.gamma))
         if dense := _dense(a, b):
             return DenseProducts(*dense, scale=scale, threads=threads)
-        return SparseProducts(*_expansions(a, b, threads), scale=scale, threads=threads)
+        return SparseProducts(*_expansions(a, b, threads), scale=scale)
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,16 +185,24 @@ class RBF(_Shaped):
         """Products whose exponential to base 2, without half the squared lengths, is the kernel; whether these have
         been subtracted, in float64."""
         scale = math.sqrt(2.0 * float(self.gamma) * LOG2_E)
-        dense = _dense(a, b)
-        if dense is None:
-            return SparseProducts(*_expansions(a, b, threads), scale=scale, distances=True, threads=threads), True
+        if (dense := _dense(a, b)) is None:
+            sparse = _expansions(a, b, threads)
+            products: Products = SparseProducts(*sparse, scale=scale)
+            if _short(products):
+                return products, False
+            return SparseProducts(*sparse, scale=scale, distances=True), True
         middle = middle_of(dense[0])
         products = DenseProducts(*dense, scale=scale, middle=middle, threads=threads)
-        longest = max(products.a_norms.max(initial=0.0), products.b_norms.max(initial=0.0))
-        if longest <= 2.0 * LOG2_E * FLOAT32_EXPONENT:
+        if _short(products):
             return products, False
         del products
         return ExactDistances(*dense, scale=scale, middle=middle, dtype=np.float64, threads=threads), True
+
+
+def _short(products: Products) -> bool:
+    """Whether distances may be computed from products in float32."""
+    longest = max(products.a_norms.max(initial=0.0), products.b_norms.max(initial=0.0))
+    return bool(longest <= 2.0 * LOG2_E * FLOAT32_EXPONENT)
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,8 +292,9 @@ class FeatureKernel(Kernel):
         for batch in (a, b):
             if batch is not None and (bad := self.phi.check(batch)) is not None:
                 raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
-        rows = InMemory(self.phi, a, threads=threads)
-        columns = rows if b is None else InMemory(self.phi, b, threads=threads)
+        budget = Budget(int(KEPT * available()))  # of rows of phi, which are asked for again and again
+        rows = InMemory(self.phi, a, threads=threads, budget=budget)
+        columns = rows if b is None else InMemory(self.phi, b, threads=threads, budget=budget)
         return FeatureGram(rows, columns, degree_products(self.phi, a, b, threads))
 
     def __repr__(self) -> str:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import plain
+from dotadd._util.blas import one_blas_thread
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.working_set import intercept, objectives, widest
 from dotadd.solvers.clock import Clock, StoppedError
@@ -67,6 +68,8 @@ class KernelSettings:
     seed: int = 0
     threads: int = 1
     on_progress: Callable[[KernelProgress], None] | None = field(default=None, compare=False)
+    clock: Clock | None = field(default=None, compare=False)
+    """To go by, in place of one that is made of max_time."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class KernelRun:
         self.steps, self.dual = 0, 0.0
         self.trace: list[KernelProgress] = []
         self.counts: dict[str, int] = {}
-        self.clock = Clock(settings.max_time)
+        self.clock = Clock(settings.max_time) if settings.clock is None else settings.clock
         self._said = -SAY_EVERY
         self._least, self._worse = np.inf, 0
 
@@ -238,7 +241,7 @@ class KernelRun:
 
     def solved(self, solve: Callable[[], Reason], result: Callable[[Reason], KernelResult]) -> KernelResult:
         """The result, told why it ended: as the solver says, or by Ctrl-C, or because time is up."""
-        with self.clock:
+        with self.clock, one_blas_thread():
             try:
                 reason = solve()
             except StoppedError as stopped:

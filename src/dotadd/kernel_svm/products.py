@@ -168,7 +168,6 @@ def _measure(values, norms):
 
 EXPONENTIAL, POWER, TANGENT = 0, 1, 2
 STRIP = 512  # columns that are shaped at a time: they stay in the L1 cache
-SHARE = 1 << 16  # values that are worth a thread of their own
 
 # 2^f for f from -1/2 to 1/2: the polynomial that agrees with it in the Chebyshev points, to 1e-8
 P0, P1, P2, P3 = np.float32(1.0), np.float32(0.69314718), np.float32(0.24022651), np.float32(0.055503272)
@@ -187,34 +186,16 @@ class Shaping(NamedTuple):
     column_terms: np.ndarray
     degree: int = 1
 
-    def apply(self, block: np.ndarray, rows: np.ndarray, columns: np.ndarray | slice, threads: int) -> None:
-        """Turn a block of inner products into kernel values."""
-        r, c = self.row_terms[rows], self.column_terms[columns]
-
-        def work(stretch: tuple[int, int]) -> None:
-            _apply(self.kind, self.degree, block, *stretch, r, c)
-
-        for_each(_stretches(block, threads), work, threads)
+    def apply(self, block: np.ndarray, first: int, rows: np.ndarray, columns: np.ndarray | slice) -> None:
+        """Turn a block of inner products into kernel values, from column `first` on as many as there are columns."""
+        terms = self.row_terms[rows], self.column_terms[columns]
+        _apply(self.kind, self.degree, block, first, *terms)
 
     def add_up(
-        self, block: np.ndarray, rows: np.ndarray, columns: np.ndarray | slice, coefficients: np.ndarray,
-        out: np.ndarray, threads: int,
-    ) -> None:  # fmt: skip
-        """out[j] += sum_i coefficients[i] k_ij for a block of inner products, which is left as it is."""
-        r, c = self.row_terms[rows], self.column_terms[columns]
-
-        def work(stretch: tuple[int, int]) -> None:
-            _add_up(self.kind, self.degree, block, *stretch, r, c, coefficients, out)
-
-        for_each(_stretches(block, threads), work, threads)
-
-
-def _stretches(block: np.ndarray, threads: int) -> list[tuple[int, int]]:
-    """The columns of a block in stretches (first, stop) for the threads."""
-    columns = block.shape[1]
-    count = max(1, min(2 * threads, block.size // SHARE)) if threads > 1 else 1
-    step = max(1, -(-columns // count))
-    return [(first, min(first + step, columns)) for first in range(0, columns, step)]
+        self, block: np.ndarray, rows: np.ndarray, columns: np.ndarray | slice, factors: np.ndarray, out: np.ndarray
+    ) -> None:
+        """out[j] += sum_i factors[i] k_ij for a block of inner products, which is left as it is."""
+        _add_up(self.kind, self.degree, block, self.row_terms[rows], self.column_terms[columns], factors, out)
 
 
 @inner
@@ -249,24 +230,25 @@ def _shape(kind, degree, products, row_term, column_terms, out):
 
 
 @kernel
-def _apply(kind, degree, block, first, stop, row_terms, column_terms):
+def _apply(kind, degree, block, first, row_terms, column_terms):
     strip = np.empty(STRIP, np.float32)
     for i in range(block.shape[0]):
-        for lo in range(first, stop, STRIP):
-            hi = min(lo + STRIP, stop)
-            _shape(kind, degree, block[i, lo:hi], row_terms[i], column_terms[lo:hi], strip)
+        for lo in range(0, len(column_terms), STRIP):
+            hi = min(lo + STRIP, len(column_terms))
+            values = block[i, first + lo : first + hi]
+            _shape(kind, degree, values, row_terms[i], column_terms[lo:hi], strip)
             for j in range(np.uint64(hi - lo)):
-                block[i, np.uint64(lo) + j] = strip[j]
+                values[j] = strip[j]
 
 
 @kernel
-def _add_up(kind, degree, block, first, stop, row_terms, column_terms, coefficients, out):
+def _add_up(kind, degree, block, row_terms, column_terms, factors, out):
     strip = np.empty(STRIP, np.float32)
-    for lo in range(first, stop, STRIP):
-        hi = min(lo + STRIP, stop)
+    for lo in range(0, len(out), STRIP):
+        hi = min(lo + STRIP, len(out))
         sums = out[lo:hi]
         for i in range(block.shape[0]):
             _shape(kind, degree, block[i, lo:hi], row_terms[i], column_terms[lo:hi], strip)
-            coefficient = coefficients[i]
+            factor = factors[i]
             for j in range(np.uint64(hi - lo)):
-                sums[j] += coefficient * np.float64(strip[j])
+                sums[j] += factor * np.float64(strip[j])

@@ -11,18 +11,20 @@ the rows of the support vectors as tensors `vectors.*`, what a map has learned a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from dotadd._util.blas import one_blas_thread
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.errors import DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
+from dotadd.kernel_svm.one_against_one import pairs
 from dotadd.model.file import FORMAT, Classifier, Record, Stored, state_tensors
 from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
@@ -31,11 +33,6 @@ from dotadd.sources.table import Layout
 LATTICES = ("state_offsets", "arc_offsets", "labels", "targets", "weights", "finals")
 COLUMNS = 1 << 12  # examples that are scored at a time where kernel values are computed
 TILE = 1 << 22  # kernel values at a time: 16 MB of float32, and twice as much for sums in float64
-
-
-def pairs(classes: int) -> Iterator[tuple[int, int]]:
-    """The pairs of classes that are told apart, in LIBSVM's order."""
-    return ((i, j) for i in range(classes) for j in range(i + 1, classes))
 
 
 class KernelModel(Classifier):
@@ -116,20 +113,22 @@ class KernelModel(Classifier):
         if len(self.support) == 0:
             return out
         at_once = max(1, len(batch)) if isinstance(self.kernel, LinearKernel | FeatureKernel) else COLUMNS
-        for first in range(0, len(batch), at_once):
-            some = batch.slice(first, min(first + at_once, len(batch)))
-            gram = self.kernel.gram(self.vectors, some, threads=threads)
-            add = self._add_linadd if gram.linadd else self._add_blocks
-            add(gram, out[:, first : first + at_once])
+        with one_blas_thread():
+            for first in range(0, len(batch), at_once):
+                some = batch.slice(first, min(first + at_once, len(batch)))
+                gram = self.kernel.gram(self.vectors, some, threads=threads)
+                add = self._add_linadd if gram.linadd else self._add_blocks
+                add(gram, out[:, first : first + at_once])
         return out
 
     def _add_linadd(self, gram: Gram, out: np.ndarray) -> None:
-        """A w for each pair of classes, and no kernel value."""
+        """A w for each pair of classes, and no kernel value; examples are expanded once for several w."""
+        factors = np.zeros((len(out), gram.shape[0]))
         for pair, (i, j) in enumerate(pairs(len(self.classes))):
             mine, theirs = (slice(self._first[k], self._first[k + 1]) for k in (i, j))
-            factors = np.concatenate([self.coefficients[j - 1, mine], self.coefficients[i, theirs]])
-            rows = np.concatenate([self._rows[mine], self._rows[theirs]])
-            out[pair] += gram.times(rows[factors != 0.0], factors[factors != 0.0])
+            factors[pair, self._rows[mine]] = self.coefficients[j - 1, mine]
+            factors[pair, self._rows[theirs]] = self.coefficients[i, theirs]
+        gram.add_sums(factors, out)
 
     def _add_blocks(self, gram: Gram, out: np.ndarray) -> None:
         """Each kernel value is computed once, and used against all other classes."""
