@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from kernel_problems import MatrixGram, assert_feasible, best_dual, dual, rbf, violation
 
 from dotadd import KernelSVM
 from dotadd.errors import NotConvergedWarning
@@ -16,7 +17,6 @@ from dotadd.kernel_svm.double_chunking import double_chunking
 from dotadd.kernel_svm.one_against_one import OneAgainstOne, PairShares, in_turns, pairs, tournament
 from dotadd.kernel_svm.problem import SOLVERS, KernelProblem, KernelSettings
 from dotadd.solvers.result import Reason
-from tests.kernel_problems import MatrixGram, assert_feasible, best_dual, dual, rbf, violation
 
 SIZES = [40, 9, 31, 25, 17]
 WAYS = {

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from kernel_problems import MatrixGram, rbf
 
 from dotadd.kernel_svm import shared_rows
 from dotadd.kernel_svm.shared_rows import PairGram, SharedRows, WholeGram
-from tests.kernel_problems import MatrixGram, rbf
 
 CLASSES = [(0, 23), (23, 57), (57, 70)]
 
