@@ -292,9 +292,9 @@ class FeatureKernel(Kernel):
         for batch in (a, b):
             if batch is not None and (bad := self.phi.check(batch)) is not None:
                 raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
-        budget = Budget(int(KEPT * available()))  # of rows of phi, which are asked for again and again
+        budget = Budget(int(KEPT * available())) if b is None else None  # predictions go through rows once or twice
         rows = InMemory(self.phi, a, threads=threads, budget=budget)
-        columns = rows if b is None else InMemory(self.phi, b, threads=threads, budget=budget)
+        columns = rows if b is None else InMemory(self.phi, b, threads=threads)
         return FeatureGram(rows, columns, degree_products(self.phi, a, b, threads))
 
     def __repr__(self) -> str:
