@@ -1,6 +1,6 @@
 """BLAS on one thread, while our own threads share out the work.
 
-A BLAS that has threads of its own lets them spin for a while after each product, on the cores that our threads want;
+A BLAS that has threads of its own may let them spin for a while after each product, on the cores that our threads want;
 and how it cuts a product into pieces, which rounding follows, depends on how many it has.
 """
 
