@@ -11,7 +11,7 @@ from dotadd.features.checks import materialize
 from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
-from dotadd.solvers import dcd as module
+from dotadd.solvers import sample as module
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
 from dotadd.solvers.run import Settings

@@ -139,7 +139,7 @@ def test_what_needs_all_examples_in_memory_says_so(tmp_path):
     with pytest.raises(DotaddError, match="there is no checkpoint to resume from"):
         LinearSVM().fit(path, checkpoint=tmp_path / "c", resume=True)
     with pytest.raises(DotaddError, match="cannot resume what it has begun"):
-        LinearSVM(solver="ocas").fit(path, checkpoint=tmp_path / "c", resume=True)
+        LinearSVM(solver="block_minimization").fit(path, checkpoint=tmp_path / "c", resume=True)
 
 
 @pytest.mark.parametrize("free", [3, 10**5, 10**12])

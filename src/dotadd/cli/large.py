@@ -1,6 +1,7 @@
-"""The options for data larger than memory, and for work on more than one machine.
+"""The options for checkpoints and data larger than memory, and for work on more than one machine.
 
-Training on data that is read again and again keeps its state in a checkpoint, and can go on from there.
+Training on data that is read again and again keeps its state in a checkpoint, and can go on from there. On data in
+memory it does so where somebody asks for it.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=MEMORY)
 @dataclass(frozen=True, kw_only=True)
 class Streaming:
-    """How to train on data that is read again and again."""
+    """How to keep the state of training, and how to train on data that is read again and again."""
 
     checkpoint: str | None = None
-    """The file for the state of training, removed when it is done; by default OUTPUT.checkpoint."""
+    """The file for the state of training, removed when it is done. By default it is OUTPUT.checkpoint for data larger
+    than memory, and none is written for data that fits."""
 
     checkpoint_every: Real = 60.0
     """Seconds between two checkpoints."""
@@ -53,13 +55,18 @@ class Streaming:
         from dotadd.solvers.checkpoint import Unasked
 
         beside = not os.path.exists(output) or os.path.isfile(output)
-        usual = str if self._often else Unasked
+        usual = str if self._asked else Unasked
         return self.checkpoint or (usual(f"{output}.checkpoint") if beside else None)
 
     @property
     def _often(self) -> bool:
         """Whether checkpoints were asked for by how often they are to be written."""
         return self.checkpoint_every != type(self).checkpoint_every
+
+    @property
+    def _asked(self) -> bool:
+        """Whether a checkpoint was asked for, by whatever option."""
+        return self.checkpoint is not None or self._often or self.resume
 
     def checkpoints(self, output: str) -> Record:
         """The arguments of `fit` about them; of none at all nobody says how often."""
@@ -93,7 +100,8 @@ class Streaming:
         from dotadd.solvers.result import Reason
 
         path, reasons = self.path(output), {result.reason for result in results(svm)}
-        if path is None or not os.path.exists(path) or not (streamed(svm) or client is not None):
+        written = self._asked or streamed(svm) or client is not None  # otherwise it is that of another run
+        if path is None or not os.path.exists(path) or not written:
             return
         if not any(reason.goes_on for reason in reasons):
             os.remove(path)

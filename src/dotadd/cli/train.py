@@ -73,7 +73,7 @@ def train(
     Data larger than the memory it may take is not loaded but read again and again
     while training goes on with what is there; text is first copied to an Arrow file
     beside it. The state of training is kept in a checkpoint, from which --resume
-    goes on, whatever ended training.
+    goes on, whatever ended training; for data in memory if --checkpoint asks for it.
 
     On a cluster, the files are shared out among the workers, which read them where
     they are: --solver cocoa (the default there) finds the same optimum in rounds,
@@ -92,6 +92,7 @@ def train(
         dotadd train digits.svm -o digits.dotadd --kernel rbf --gamma 0.02 -C 5
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
+        dotadd train mails.csv --label spam -o spam.dotadd --checkpoint spam.state
         dotadd train "part-*.parquet" --label y -o all.dotadd \\
             --scheduler tcp://10.0.0.1:8786
         dotadd train "part-*.parquet" --label y -o all.dotadd --workers 4

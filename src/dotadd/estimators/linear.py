@@ -12,29 +12,22 @@ from typing import Any, Self
 import numpy as np
 
 from dotadd._util.interrupts import interruptible
-from dotadd._util.memory import Budget, available, parse_bytes, words
-from dotadd._util.threads import thread_count
+from dotadd._util.memory import Budget, parse_bytes, words
 from dotadd.core.losses import Loss
-from dotadd.errors import DataError, DotaddError, NotConvergedWarning, StreamingWarning, UnusedColumnsWarning
+from dotadd.errors import DotaddError, NotConvergedWarning, StreamingWarning, UnusedColumnsWarning
+from dotadd.estimators.fitting import Found, How, OnProgress, memory_for, on_disk, on_examples, on_parts
 from dotadd.estimators.protocol import Estimator, column, columns_read, whole
-from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.base import FeatureMap
 from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
-from dotadd.problem.columns import Tally, Targets
-from dotadd.problem.examples import InMemory
-from dotadd.problem.lengths import READ, Lengths, advice_of
-from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
-from dotadd.problem.problem import Intercept, Problem
-from dotadd.problem.survey import Survey, require_room, resolved_map, usable_rows
-from dotadd.solvers.checkpoint import Checkpoint, none_kept
-from dotadd.solvers.result import Progress, Reason, Result, worst_of
-from dotadd.solvers.run import Settings
-from dotadd.solvers.table import SOLVERS, TOLD, Needs, solve
+from dotadd.problem.lengths import advice_of
+from dotadd.problem.problem import Intercept
+from dotadd.solvers.checkpoint import Checkpoint, Unasked
+from dotadd.solvers.result import Reason, Result, worst_of
+from dotadd.solvers.table import SOLVERS, TOLD, Needs, that_need
 from dotadd.sources import open as open_source
-from dotadd.sources.base import Chunk, Source, TooLargeError
-from dotadd.sources.table import Layout
+from dotadd.sources.base import TooLargeError
 
-OnProgress = Callable[[Progress, int, int], None]
 ADVICE = {
     Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
     Reason.MAX_TIME: "raise max_time or tol",
@@ -156,227 +149,78 @@ class LinearSVM(Estimator):
         Ctrl-C ends training early: the model so far is kept (and a checkpoint written, if there is one), and then
         KeyboardInterrupt is raised. The same if `on_progress` raises it.
 
-        Of data larger than `memory`: every `checkpoint_every` seconds (60) the state of training is written to the file
-        `checkpoint`, and with `resume` training goes on from there, with the `memory` it had unless told otherwise;
-        a solver that writes none refuses to. No two runs have one at a time. Training that is done removes it, unless
-        `keep_checkpoint`, for those who want to save the model first. Text is first copied to an Arrow file beside it,
-        which is removed at the end unless `keep_cache`. announce(line) is told what happens to files; by default it is
-        a warning.
+        Every `checkpoint_every` seconds (60) the state of training is written to the file `checkpoint`. With `resume`
+        training goes on from there, by the solver that wrote it and with the `memory` it had unless told otherwise. A
+        solver that writes none refuses to. No two runs have one at a time. Training that is done removes it, unless
+        `keep_checkpoint`, for those who want to save the model first.
+
+        Text larger than `memory` is first copied to an Arrow file beside it, which is removed at the end unless
+        `keep_cache`. announce(line) is told what happens to files; by default it is a warning.
 
         `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
         that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
         """
         self._forget()
         self._check_parameters()
-        self._phi = self.phi if self.phi is not None or engine is not None else self._proposed(X, announce)
+        phi = self.phi if self.phi is not None or engine is not None else self._proposed(X, announce)
         where = Checkpoint.asked(checkpoint, checkpoint_every, resume, keep_checkpoint)
         held = nullcontext() if where is None else where.held()
+        earlier = [start] if isinstance(start, Result) else start
+        how = How(phi, on_progress, announce, where, resume, earlier, keep_cache)
         if engine is not None:
             if y is not None or sample_weight is not None or start is not None:
                 raise DotaddError("with engine=, labels and weights are read from the files, and start= has no meaning")
             if not keep_cache:
                 raise DotaddError("with engine=, copies stay with the workers: keep_cache=False has no meaning")
             with held:
-                self._fit_parts(X, engine, on_progress, where, resume, announce or (lambda line: None))
-                if where is not None and not keep_checkpoint:
-                    self._forget_checkpoint(where, engine)
+                self._keep(on_parts(self, X, engine, how))
+                self._forget_checkpoint(where, keep_checkpoint, engine)
             self._warn_unless_converged()
             return self
-        asked = SOLVERS.get(self.solver)  # None for "auto"
-        if asked is not None and asked.needs is Needs.PARTS:
+        if resume and start is not None:
+            raise DotaddError("resume= goes on from the checkpoint, and start= from an earlier fit: give one of them")
+        if self.solver in that_need(Needs.PARTS):
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
-        if resume and asked is not None and not asked.checkpoints:
-            raise DotaddError(f'solver={self.solver!r} cannot resume what it has begun; solver="stream" can')
-        source = open_source(X, column(y), sample_weight, like=columns_read(self._phi))
-        budget = self._budget(where if resume else None)
+        solver = how.solver(self.solver)
+        source = open_source(X, column(y), sample_weight, like=columns_read(phi))
+        budget = memory_for(self, how)
         source.bound(budget)
-        earlier = [start] if isinstance(start, Result) else start
         data = None
-        streams = asked is not None and asked.needs is Needs.PIECES
-        if not (streams or resume):  # what was streamed goes on so, whatever would fit by now
+        streams = solver is not None and solver.needs is Needs.PIECES  # what was streamed goes on so
+        if not streams:
             with suppress(TooLargeError):  # and forget it: the traceback would keep what was loaded
                 data = source.load(budget)
-        if data is not None:
-            none_kept(where, "training on data that fits in memory")
-            self._fit_memory(source, data, Budget(budget), earlier, on_progress, announce)
-        else:
-            if (asked is not None and asked.needs is Needs.ROWS) or earlier is not None:
-                what = "start= goes" if asked is None or streams else f"solver={self.solver!r} works"
-                raise DotaddError(
-                    f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
-                    'use solver="stream", or raise memory'
-                )
-            say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=5))
-            with held:
-                self._fit_stream(source, budget, on_progress, where, resume, keep_cache, say)
-                if where is not None and not keep_checkpoint:
-                    self._forget_checkpoint(where)
+        if data is None and ((solver is not None and solver.needs is Needs.ROWS) or earlier is not None):
+            what = "start= goes" if solver is None or streams else f"solver={solver.name!r} works"
+            raise DotaddError(
+                f"{what} with examples in memory, and {source.name} takes more than {words(budget)}: "
+                'use solver="stream", or raise memory'
+            )
+        if data is not None and not resume and (where is None or isinstance(where.path, Unasked)):
+            held = nullcontext()  # nothing is written there
+            keep_checkpoint = True
+        with held:
+            if data is not None:
+                found = on_examples(self, source, data, Budget(budget), how)
+            else:
+                say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=5))
+                found = on_disk(self, source, budget, how, say)
+            self._keep(found)
+            self._forget_checkpoint(where, keep_checkpoint)
         self._remember_feature_names(X)
         self._warn_unless_converged()
         return self
 
-    def _fit_memory(
-        self,
-        source: Source,
-        data: Chunk,
-        budget: Budget,
-        earlier: list[Result] | None,
-        on_progress: OnProgress | None,
-        announce: Callable[[str], None] | None,
-    ) -> None:
-        if data.y is None and data.from_file:
-            raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
-        if data.y is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None", data.path)
-        shape = Shape.of(data.batch)
-        phi = self._resolved(data, shape)
-        data = usable_rows(data, phi, source)
-        phi = phi.learn(data.batch)
-        require_room(phi, np.dtype(self.dtype).type, data, source)
-        targets = self._targets(data)
-        columns, batch = targets.columns(data), data.batch
-        del data  # labels of many millions of rows, as signs by now
-        budget.take(batch.nbytes)
-        examples = InMemory(
-            phi, batch, dtype=np.dtype(self.dtype).type, threads=thread_count(self.n_jobs),
-            budget=budget if self.keep else None,
-        )  # fmt: skip
-        problem = Problem(examples, columns, Loss.named(self.loss), Intercept(self.intercept))
-        settings = self._settings(on_progress, len(problem), budget)
-        lengths = Lengths(announce)
-        lengths.look(phi, batch)
-        examples.on_norms = lengths.note
-        solver, why, results = solve(self.solver, problem, settings, earlier)
-        kept_rows, kept_bytes = examples.kept
-        results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
-        spread = lengths.measure(phi, batch)
-        self._keep(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread)
-        self.model_.training["scale_spread"] = lengths.scales
-
-    def _fit_stream(
-        self,
-        source: Source,
-        budget: int,
-        on_progress: OnProgress | None,
-        checkpoint: Checkpoint | None,
-        resume: bool,
-        keep_cache: bool,
-        announce: Callable[[str], None],
-    ) -> None:
-        """Train on examples that are read again and again."""
-        from dotadd.sources.cached import as_arrow, remove
-        from dotadd.sources.identity import fingerprint
-
-        solver, why = self.solver, "asked for"
-        if solver == "auto":
-            solver, why = "stream", f"the examples take more than {words(budget)} of memory"
-        if not SOLVERS[solver].checkpoints:
-            none_kept(checkpoint, f"solver={solver!r}")
-            checkpoint = None
-        if checkpoint is not None and not resume:
-            checkpoint.require_new()
-        copies: list[Any] = []
-        try:
-            if not resume and (self.solver != solver or SOLVERS[solver].needs is Needs.PASSES):
-                announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
-            source, copies = as_arrow(source, announce=announce)
-            survey = Survey.of(source, self._resolved, piece_bytes(max(budget, LEAST)), np.dtype(self.dtype).type)
-            targets = survey.tally.targets(self.C, self.class_weight, source.name)
-            least = least_memory(survey.tally.rows)
-            if budget < least:
-                announce(
-                    f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used"
-                )
-            loss, intercept = Loss.named(self.loss), Intercept(self.intercept)
-            dtype, threads = np.dtype(self.dtype).type, thread_count(self.n_jobs)
-            memory = max(budget, least)
-            shared = Budget(memory)
-            shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
-            problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
-            settings = self._settings(on_progress, len(problem), shared)
-            lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
-            lengths.look(survey.phi, some)
-            spread = lengths.measure(survey.phi, some)
-            if checkpoint is not None:
-                checkpoint.problem = {
-                    "data": fingerprint(source), "features": repr(survey.phi), "loss": self.loss,
-                    "intercept": self.intercept, "cost": targets.cost_of_class.tolist(), "dtype": self.dtype,
-                }  # fmt: skip
-                settings = replace(settings, checkpoint=checkpoint, resume=resume)
-            results = SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
-        finally:
-            if not keep_cache:
-                remove(copies)
-        names = source.names()
-        self._keep(
-            survey.phi, survey.shape, targets.classes, results, survey.tally.rows, source, solver, why, names, spread
-        )
-        self.model_.training["scale_spread"] = lengths.scales
-
-    def _fit_parts(
-        self, X: Any, engine: Any, on_progress: OnProgress | None, where: Checkpoint | None, resume: bool, say: Any
-    ) -> None:
-        """Train on parts of the data that live elsewhere."""
-        from dotadd.cluster import fitting
-        from dotadd.cluster.partitions import Partitions
-
-        method, why = fitting.method_for(self.solver)
-        if not SOLVERS[method].checkpoints:
-            if resume:
-                raise DotaddError(f'solver="{method}" is done in one round, and there is nothing to resume')
-            none_kept(where, f'solver="{method}"', instead="cocoa")
-            where = None
-        elif where is not None:
-            where.path = os.path.abspath(where.path)
-            if not resume:
-                where.require_new()
-        memory = None if self.memory is None else parse_bytes(self.memory)
-        data = None if X is None else Partitions.of(X)
-        if data is not None and (columns := columns_read(self._phi)) is not None:
-            data = data.reading(columns)
-        with fitting.opened(engine, data, memory, self.n_jobs, where if resume else None, say) as parts:
-            task = fitting.agree(
-                parts, self._resolved, C=self.C, class_weight=self.class_weight, loss=Loss.named(self.loss),
-                intercept=Intercept(self.intercept), dtype=np.dtype(self.dtype).type, seed=self._seed(),
-            )  # fmt: skip
-            settings = self._settings(on_progress, task.problems, Budget(memory or available() // 2))
-            results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=resume))
-            fitting.note_skipped(parts, data)
-        self._keep(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
-
-    def _forget_checkpoint(self, where: Checkpoint, engine: Any = None) -> None:
-        """Remove the checkpoint of training that is done, and what parts have of it."""
+    def _forget_checkpoint(self, where: Checkpoint | None, keep: bool, engine: Any = None) -> None:
+        """Remove the checkpoint of training that is done, and what parts have of it, unless it is to be kept."""
         results = self.result_ if isinstance(self.result_, list) else [self.result_]
-        if any(result.reason.goes_on for result in results):
+        if where is None or keep or any(result.reason.goes_on for result in results):
             return
         where.remove()
         if engine is not None:
             from dotadd.cluster.fitting import forget_checkpoint
 
             forget_checkpoint(engine, where.path)
-
-    def _budget(self, resumed: Checkpoint | None) -> int:
-        """Bytes that examples may take: as asked for, or as the run to go on with had, or half of what is free."""
-        if self.memory is not None:
-            return parse_bytes(self.memory)
-        had = None if resumed is None else resumed.memory_on_disk()
-        return available() // 2 if had is None else had
-
-    def _settings(self, on_progress: OnProgress | None, problems: int, budget: Budget) -> Settings:
-        def tell(progress: Progress, k: int) -> None:
-            assert on_progress is not None
-            on_progress(progress, k, problems)
-
-        seed, told = self._seed(), tell if on_progress else None
-        return Settings(self.tol, self.max_passes, self.max_time, seed, told, budget)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        return self.model_.w
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        return self.model_.intercept
 
     def _proposed(self, X: Any, announce: Callable[[str], None] | None) -> FeatureMap | None:
         """The map for a table of which nobody has said what to make of it, which is told; None where none is needed."""
@@ -390,29 +234,19 @@ class LinearSVM(Estimator):
         say(str(proposal))
         return parse(proposal.expression)
 
-    def _resolved(self, data: Chunk, shape: Shape) -> FeatureMap:
-        return resolved_map(self._phi, data, shape)
+    @property
+    def coef_(self) -> np.ndarray:
+        return self.model_.w
 
-    def _targets(self, data: Chunk) -> Targets:
-        tally = Tally()
-        tally.note(data)
-        return tally.targets(self.C, self.class_weight, data.path)
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self.model_.intercept
 
-    def _keep(
-        self,
-        phi: FeatureMap,
-        shape: Shape,
-        classes: np.ndarray,
-        results: list[Result],
-        rows: int,
-        source: Any,
-        solver: str,
-        why: str,
-        names: Layout | None,
-        spread: float | None = None,
-    ) -> None:
+    def _keep(self, found: Found) -> None:
+        """Make the model and the attributes of what a fit has found."""
+        phi, results, source = found.phi, found.results, found.source
         phi = phi.phi if isinstance(phi, OnDemand) else phi  # predictions are made for examples as they are
-        results = [replace(one, solver=solver, why=why) for one in results]
+        results = [replace(one, solver=found.solver, why=found.why) for one in results]
         w = results[0].w[None] if len(results) == 1 else np.stack([result.w for result in results])
         results = [replace(result, w=row) for result, row in zip(results, w, strict=True)]  # one copy of the weights
         worst = worst_of(results)
@@ -422,7 +256,7 @@ class LinearSVM(Estimator):
                 "scale the features to values of about 1, or use .normalized()"
             )
         training = {
-            "rows": rows,
+            "rows": found.rows,
             "solver": worst.solver,
             "why": worst.why,
             "C": self.C,
@@ -436,17 +270,18 @@ class LinearSVM(Estimator):
             "reason": worst.reason,
             "passes": max(result.passes for result in results),
             "seconds": worst.seconds,
-            "length_spread": spread,
+            "length_spread": found.spread,
+            "scale_spread": found.scales,
         }
         if (transforms := getattr(source, "transforms", None)) is not None:
             training["virtual"] = repr(transforms)
         untrained = [k for k, result in enumerate(results) if not result.trained]
         b = np.array([result.intercept for result in results])
-        self.model_ = Model(phi, shape, w, b, classes, training, names, untrained)
+        self.model_ = Model(phi, found.shape, w, b, found.classes, training, found.names, untrained)
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, max(result.passes for result in results))
-        if shape.n_features is not None:
-            self.n_features_in_ = shape.n_features
+        if found.shape.n_features is not None:
+            self.n_features_in_ = found.shape.n_features
 
     def _warn_unless_converged(self) -> None:
         results = self.result_ if isinstance(self.result_, list) else [self.result_]

@@ -109,6 +109,12 @@ class InMemory:
         rows = self._filling.kept
         return (0, 0) if rows is None else (rows.count, rows.nbytes)
 
+    def make_kept(self) -> None:
+        """Make the rows that are kept now: who goes on from a checkpoint had them, and sums with them, before it."""
+        if self._filling.kept is not None:
+            _ = self.mean_length  # as it was told before they were made
+            self.squared_norms()
+
     @property
     def bulk(self) -> bool:
         """Whether `dot` of many rows is much faster than visiting them one by one."""

@@ -30,7 +30,7 @@ from dotadd.problem.problem import Intercept
 from dotadd.solvers.free_intercept import balanced_dual, best_intercept
 from dotadd.solvers.line_search import minimum_along
 from dotadd.solvers.planes import Planes, Shares
-from dotadd.solvers.serving import Add, Asking, Dot, Steps
+from dotadd.solvers.serving import Add, Asking, Asks, Dot, Steps
 
 QP_SHARE = 0.05  # of the tolerated gap: so exact is the quadratic program over the planes
 
@@ -89,26 +89,33 @@ def _descend(run: Asking, method: Method, planes: Planes) -> Steps:
         margins += shift * run.sign
         return shift
 
-    margins = run.margins((yield from run.first_outputs()), run.intercept)
-    run.intercept += refit(margins)
-    touching, height = margins, 0.0
+    def cut(touching: np.ndarray, primal: float) -> Asks[float]:
+        """Take in the plane that touches R there; returns the height of the lowest point above all planes."""
+        with run.phase("sort"):
+            if problem.intercept is Intercept.FREE:
+                alpha = balanced_dual(problem.loss, touching, signs, cost)
+            else:
+                alpha = dual_at(loss, touching, cost)
+            offset = total_dual_term(loss, alpha, cost)
+        plane[:] = 0.0
+        yield Add(alpha * run.sign, plane)
+        with run.phase("w"):
+            planes.append(plane, penalty * inner_product(alpha, run.sign), offset, Shares.of(alpha, cost))
+        with run.phase("qp"):
+            return planes.solve(QP_SHARE * run.settings.tol * primal)
+
     try:
-        while True:
+        if run.resumed is not None and planes.restore(run.resumed):
+            margins, height = run.resumed["margins"], run.resumed["height"]
+        else:
+            margins = run.margins((yield from run.first_outputs()), run.intercept)
+            run.intercept += refit(margins)
             primal = problem.primal(w, run.intercept, margins, run.k)
-            if not run.goes_on(primal, height):
+            if not run.goes_on(primal, 0.0):
                 return
-            with run.phase("sort"):
-                if problem.intercept is Intercept.FREE:
-                    alpha = balanced_dual(problem.loss, touching, signs, cost)
-                else:
-                    alpha = dual_at(loss, touching, cost)
-                offset = total_dual_term(loss, alpha, cost)
-            plane[:] = 0.0
-            yield Add(alpha * run.sign, plane)
-            with run.phase("w"):
-                planes.append(plane, penalty * inner_product(alpha, run.sign), offset, Shares.of(alpha, cost))
-            with run.phase("qp"):
-                height = planes.solve(QP_SHARE * run.settings.tol * primal)
+            height = yield from cut(margins, primal)
+        while True:
+            run.rest(planes.state, margins=margins, height=height)
             with run.phase("w"):
                 intercept = planes.lowest(lowest)
                 linear, quadratic = _penalty_towards(lowest, w)
@@ -127,6 +134,10 @@ def _descend(run: Asking, method: Method, planes: Planes) -> Steps:
                 run.intercept += refit(margins)
                 touching = margins + method.cut * (there - margins)
                 refit(touching)
+            primal = problem.primal(w, run.intercept, margins, run.k)
+            if not run.goes_on(primal, height):
+                return
+            height = yield from cut(touching, primal)
     finally:
         run.alpha = planes.alpha(cost)
 

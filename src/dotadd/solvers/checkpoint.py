@@ -47,6 +47,8 @@ class Checkpoint:
     path: str
     every: float = 60.0
     problem: Mapping[str, Any] = field(default_factory=dict)
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    """What is written down with every state, and compared with nothing."""
 
     def __post_init__(self) -> None:
         self._next = perf_counter() + self.every
@@ -107,7 +109,8 @@ class Checkpoint:
     def save(self, arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> None:
         """Write the state of training."""
         began = perf_counter()
-        text = json.dumps({"problem": dict(self.problem), "state": dict(record)}).encode()
+        told = {"problem": dict(self.problem), "state": dict(record), "beside": dict(self.beside)}
+        text = json.dumps(told).encode()
         try:
             with replacing(self.path) as temporary, open(temporary, "wb") as file:
                 np.savez(file, **{RECORD: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]  # any name
@@ -121,18 +124,28 @@ class Checkpoint:
 
     def problem_on_disk(self) -> dict[str, Any]:
         """The problem that the checkpoint in the file is of."""
-        return self._read()[1]
+        return dict(self._read()[1]["problem"])
+
+    def solver_on_disk(self) -> str:
+        """The solver that wrote the file; earlier versions told of none, and had this one alone."""
+        return str(self.problem_on_disk().get("solver", "stream"))
 
     def memory_on_disk(self) -> int | None:
         """Bytes that examples might take in the run that wrote the file, if it had such a limit."""
-        return self._read()[2].get("memory")
+        found: int | None = self._read()[1]["state"].get("memory")
+        return found
+
+    def beside_on_disk(self) -> dict[str, Any]:
+        """What was written down with the state."""
+        return dict(self._read()[1].get("beside", {}))
 
     def load(self) -> tuple[Arrays, dict[str, Any]]:
         """The arrays and the record of the latest checkpoint."""
-        arrays, problem, state = self._read()
+        arrays, found = self._read()
+        problem, state = found["problem"], found["state"]
         arrays.require_sound()
         now = json.loads(json.dumps(dict(self.problem)))
-        for name in now.keys() | problem.keys():
+        for name in (now | problem).keys() - ({"solver"} - problem.keys()):
             if now.get(name) != problem.get(name):
                 raise CheckpointError(
                     f"{self.path}: is a checkpoint of another problem: {name} was {problem.get(name)}, "
@@ -140,11 +153,11 @@ class Checkpoint:
                 )
         return arrays, state
 
-    def _read(self) -> tuple[Arrays, dict[str, Any], dict[str, Any]]:
+    def _read(self) -> tuple[Arrays, dict[str, dict[str, Any]]]:
         with _complaining(self.path):
             arrays = Arrays(self.path)
             found = json.loads(arrays[RECORD].tobytes())
-            return arrays, dict(found["problem"]), dict(found["state"])
+            return arrays, {name: dict(part) for name, part in found.items()}
 
 
 class Arrays(Mapping[str, np.ndarray]):
@@ -166,6 +179,9 @@ class Arrays(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
     def __getitem__(self, name: str) -> np.ndarray:
         with self._opened(name) as (file, shape, dtype):
             out: np.ndarray = np.empty(shape, dtype)
@@ -184,17 +200,18 @@ class Arrays(Mapping[str, np.ndarray]):
         with _complaining(self._path), self._file.open(f"{name}.npy") as file:
             if np.lib.format.read_magic(file) != (1, 0):
                 raise ValueError("arrays of an unknown version")
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            if dtype.hasobject:
-                raise ValueError("arrays of objects")
+            shape, backwards, dtype = np.lib.format.read_array_header_1_0(file)
+            if dtype.hasobject or (backwards and len(shape) > 1):
+                raise ValueError("arrays of objects, or of another order")
             yield file, shape, dtype
 
 
 def _read_into(file: IO[bytes], dtype: np.dtype, out: np.ndarray) -> None:
-    """The numbers of an array of one dimension, or of none but zero entries, some at a time."""
-    step = max(1, STRIDE // max(1, dtype.itemsize))
+    """The numbers of an array, some at a time."""
+    assert out.flags.c_contiguous
+    flat, step = out.reshape(-1), max(1, STRIDE // max(1, dtype.itemsize))
     for first in range(0, out.size, step):
-        some = out[first : first + step]
+        some = flat[first : first + step]
         some[:] = np.frombuffer(file.read(some.size * dtype.itemsize), dtype)
 
 
@@ -211,7 +228,7 @@ def _complaining(path: str) -> Iterator[None]:
         raise CheckpointError(f"{path}: is no checkpoint of dotadd, or damaged: {why}") from None
 
 
-def none_kept(checkpoint: Checkpoint | None, by: str, instead: str = "stream") -> None:
+def none_kept(checkpoint: Checkpoint | None, by: str, instead: str) -> None:
     """Refuse a checkpoint that was asked for where none is kept."""
     if checkpoint is not None and not isinstance(checkpoint.path, Unasked):
-        raise DotaddError(f'{by} keeps no checkpoint: leave checkpoint= (--checkpoint) out, or use solver="{instead}"')
+        raise DotaddError(f"{by} keeps no checkpoint: leave checkpoint= (--checkpoint) out, or use {instead}")

@@ -16,7 +16,7 @@ is reached or Ctrl-C was pressed meanwhile, and the solver ends with what it has
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from time import perf_counter
@@ -56,6 +56,12 @@ class Clock:
 
     def elapsed(self) -> float:
         return perf_counter() - self.began
+
+    def go_on(self, elapsed: float, seconds: Mapping[str, float]) -> None:
+        """Count from what an earlier run had come to. The time limit is for this one alone."""
+        self.began -= elapsed
+        for phase, some in seconds.items():
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + some
 
     def left(self) -> float | None:
         """Seconds until the time limit, None if there is none."""

@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict
 from itertools import count
 from time import perf_counter
 
@@ -48,8 +48,11 @@ from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, best_intercept
+from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import Progress, Reason, Result, passes_left, relative_gap
 from dotadd.solvers.run import Run, Settings, shuffle
+from dotadd.solvers.sample import Sample
+from dotadd.solvers.saving import Saved, Saving, State
 from dotadd.solvers.sweep import (
     ACTIVE,
     BALANCE,
@@ -63,9 +66,10 @@ from dotadd.solvers.sweep import (
 )
 from dotadd.solvers.tail import ENTRY, FORESEEN, LOOK_BACK, has_tail, pays, solved_together
 
-FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 SEEN = 20  # passes, before the number of those that are left is estimated
+LOOK, TAIL, AFTER = "look", "tail", "after"
+COUNTED = ("target", "failures", "look_again", "tails", "next_tail", "next")
 
 
 class CreepingError(Exception):
@@ -89,6 +93,8 @@ class _State(Run):
         self.target, self.failures, self.look_again = 0.0, 0, 0
         self.tails, self.next_tail = 0, 0
         self.rng = rng
+        self.order: np.ndarray | None = None  # of the rows in the pass that goes on
+        self.next = ""  # before the next pass: LOOK, TAIL, or a look AFTER the tail
         self.judge: Judge | None = None  # what the latest look at all margins has told
         self.gap = np.nan
         self.restart()
@@ -101,6 +107,31 @@ class _State(Run):
     def variables(self) -> Variables:
         columns = self.problem.columns
         return Variables(columns.sign(self.k), columns.cost(self.k), self.alpha, self.active)
+
+    def state(self) -> State:
+        found = super().state() | {"active": self.active, "numbers": self.descent.numbers, "rng": self.rng}
+        found |= {name: getattr(self, name) for name in COUNTED}
+        if self.order is not None:
+            found["order"] = self.unvisited
+        return found | {"sums": asdict(self.judge.rows) if self.done and self.judge is not None else None}
+
+    def restore(self, saved: Saved) -> None:
+        super().restore(saved)
+        self.active[:], self.descent.numbers[:], self.rng[:] = (saved[name] for name in ("active", "numbers", "rng"))
+        for name in COUNTED:
+            setattr(self, name, saved[name])
+        self.order = saved.get("order")
+        if saved["sums"] is not None:
+            self.judge = self.new_judge(self.problem)
+            self.judge.rows, self.judge.seen = RowSums(**saved["sums"]), True
+
+    def aim(self, tol: float, *, tighter: bool) -> None:
+        done = self.done
+        super().aim(tol, tighter=tighter)
+        if not self.trace or self.trace[-1].sample is None:
+            self.target, self.failures, self.look_again = tol, 0, 0
+        if done and not self.done:
+            self.next = LOOK
 
     def restart(self) -> None:
         """Set the running numbers from alpha and w, and forget the shrinking thresholds."""
@@ -162,6 +193,17 @@ class _State(Run):
         latest = self.trace[-1]
         return latest.active == 0 or (latest.gap <= self.target and latest.passes >= self.look_again)
 
+    def begin_pass(self, rows: np.ndarray) -> None:
+        """Begin a pass over these rows in this order."""
+        self.descent.begin_sweep()
+        self.order = rows
+
+    @property
+    def unvisited(self) -> np.ndarray:
+        """The rest of a pass, which may have been cut short."""
+        assert self.order is not None
+        return self.order[self.descent.visited :]
+
     def end_pass(self, seconds: float, multiplier_step: float, sample: int | None) -> Progress:
         """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
         descent = self.descent
@@ -171,6 +213,7 @@ class _State(Run):
         primal = dual + gap
         relative = relative_gap(primal, abs(gap)) if primal != 0.0 else 0.0
         self.passes += 1
+        self.order = None
         return Progress(self.passes, seconds, primal, dual, relative, descent.active, len(self.alpha), sample)
 
 
@@ -212,6 +255,9 @@ def dcd(
     norms += step
     seconds["expand"] = clock.elapsed()
 
+    saving = Saving(settings, clock, states, sample.state)
+    if (saved := saving.resume()) is not None:
+        sample.restore(saved)
     with clock:
         limit = Reason.MAX_PASSES
         try:
@@ -221,40 +267,46 @@ def dcd(
                 for state in states:
                     state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
             while running := [state for state in states if state.reason is None and state.passes < settings.max_passes]:
-                done = _pass(problem, running, norms, step, shrink, clock)
-                for state in done:
-                    progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
-                    state.tell(progress, clock, settings.on_progress)
+                saving.between_steps()
+                if not any(state.next for state in running):
+                    for state in _pass(problem, running, norms, step, shrink, clock):
+                        progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
+                        state.tell(progress, clock, settings.on_progress)
+                        if state.ready():
+                            state.next = LOOK
+                        elif tails and sample.whole and state.tail_pays(nonzeros, settings):
+                            state.next = TAIL
                 clock.obey()
                 running = [state for state in running if state.reason is None]
-                ready = [state for state in done if state.reason is None and state.ready()]
-                creeping: list[_State] = []
-                if tails and sample.whole:
-                    others = [state for state in done if state.reason is None and state not in ready]
-                    creeping = [state for state in others if state.tail_pays(nonzeros, settings)]
-                if not creeping and _visits_left(running, settings) > most_left * len(states):
+                if _visits_left(running, settings) > most_left * len(states):
                     for state in states:
                         state.unproved(state.intercept, Reason.MAX_PASSES)
                     raise CreepingError([state.result(seconds) for state in states])
-                for state in creeping:
-                    with clock.timed("tail"):
-                        state.solve_tail(clock, settings.tol)
-                ready += creeping
+                for state in running:
+                    if state.next == TAIL:
+                        with clock.timed("tail"):
+                            state.solve_tail(clock, settings.tol)
+                        state.next = AFTER
+                ready = [state for state in running if state.next]
                 if not sample.whole:
                     if len(ready) < len(running):
+                        for state in ready:
+                            state.next = ""
                         continue
                     sample.grow()
                 with clock.anywhere():
                     _measure(sample, ready, norms, step, seconds)
-                for state in creeping:
-                    state.tell(state.after_tail(clock.elapsed()), clock, settings.on_progress)
                 for state in ready:
+                    if state.next == AFTER:
+                        state.tell(state.after_tail(clock.elapsed()), clock, settings.on_progress)
+                    state.next = ""
                     if sample.whole and state.gap <= settings.tol:
                         state.reason = Reason.CONVERGED
                     else:
                         state.look_later(settings.tol, bulk)
         except StoppedError as stopped:
             limit = stopped.reason
+        saving.at_the_end()
         unfinished = [state for state in states if state.reason is None]
         for state in unfinished:
             state.reason = limit
@@ -291,15 +343,16 @@ def _pass(
     is less than the proof will take. Problems are shared out to threads; each has random numbers of its own, so that
     the bits are the same on any number of them.
     """
-    for state in states:
-        state.descent.begin_sweep()
     examples = problem.examples
     if not examples.in_memory:
-        order = row_numbers(np.logical_or.reduce([state.active for state in states]))
-        shuffle(order, states[0].rng)
+        if any(state.order is None for state in states):  # otherwise a pass that was cut short goes on
+            order = row_numbers(np.logical_or.reduce([state.active for state in states]))
+            shuffle(order, states[0].rng)
+            for state in states:
+                state.begin_pass(order)
         moved = [(state.descent, state.variables) for state in states]
         sweep(
-            examples, order, moved, norms, step, problem.loss,
+            examples, states[0].unvisited, moved, norms, step, problem.loss,
             shrink=shrink, seconds=clock.seconds, check=clock.check,
         )  # fmt: skip
         clock.check()
@@ -311,11 +364,12 @@ def _pass(
         if clock.interrupted:
             return
         state, share = states[n], clock.share(len(states) - next(began))
-        order = row_numbers(state.active)
-        shuffle(order, state.rng)
+        if state.order is None:
+            state.begin_pass(order := row_numbers(state.active))
+            shuffle(order, state.rng)
         with suppress(StoppedError):  # its share of the time is over, and perhaps more than that
             moved = [(state.descent, state.variables)]
-            sweep(examples, order, moved, norms, step, problem.loss, shrink=shrink, check=share.peek)
+            sweep(examples, state.unvisited, moved, norms, step, problem.loss, shrink=shrink, check=share.peek)
             done[n] = True
 
     with clock.timed("descend"):
@@ -330,9 +384,14 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
         return
     began = perf_counter()
     problem, rows = sample.problem, sample.rows
-    if problem.intercept is Intercept.FREE:
-        changes = [balance(state.alpha, problem.columns.sign(state.k)) for state in states]
-        problem.examples.add(changes, [state.w for state in states])
+    if problem.intercept is Intercept.FREE:  # Ctrl-C may come at any place, and alpha has to go with its w
+        alphas, ws = [state.alpha.copy() for state in states], [problem.zeros() for _ in states]
+        changes = [balance(alpha, problem.columns.sign(state.k)) for alpha, state in zip(alphas, states, strict=True)]
+        for w, state in zip(ws, states, strict=True):
+            w[:] = state.w
+        problem.examples.add(changes, ws)
+        for state, w, alpha in zip(states, ws, alphas, strict=True):
+            state.w[:], state.alpha[:] = w, alpha
     for state, output in zip(states, problem.outputs([state.w for state in states], rows), strict=True):
         if rows is not None:  # the others have cost 0: whatever their output, they do not count
             given, output = output, np.zeros(len(problem.examples))
@@ -354,6 +413,8 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
 def _visits_left(states: list[_State], settings: Settings) -> float:
     """How many visits are left for each example, in all of these problems, as far as the latest passes tell."""
     total = 0.0
+    if any(state.next in (TAIL, AFTER) for state in states):  # which ends soon
+        return total
     for state in states:
         if SEEN <= state.passes < settings.max_passes:
             left = min(passes_left(state.trace, settings.tol, SEEN // 2), FORESEEN * state.passes)
@@ -366,42 +427,3 @@ def _within_bounds(problem: Problem[InMemory], k: int, alpha: np.ndarray) -> np.
     cost = problem.columns.cost(k)
     upper = np.inf if problem.loss is Loss.SQUARED_HINGE else cost
     return np.where(cost > 0.0, np.clip(np.asarray(alpha, np.float64), 0.0, upper), 0.0)
-
-
-class Sample:
-    """The examples that take part in training: few at first, then twice as many again and again, until all do.
-
-    On large data most examples are classified well by a w that has seen only some of them, and a dual solver never has
-    to touch these: their dual variables are 0 and stay 0. One DOT of all examples tells which they are. Where a DOT of
-    many examples is much cheaper than visiting them one by one, it pays to find w on a sample, to double the sample,
-    and to visit only the newcomers that the DOT finds on the wrong side of the margin.
-
-    Examples outside have cost 0 in `problem`; `rows` is None for all.
-    """
-
-    def __init__(self, problem: Problem[InMemory], rng: np.ndarray, *, grows: bool) -> None:
-        self.whole_problem = problem
-        self.size = len(problem.examples)
-        if grows and self.size > FIRST:
-            self.order = row_numbers(np.ones(self.size, np.bool_))
-            shuffle(self.order, rng)
-            self.size = FIRST
-        self._choose()
-
-    @property
-    def whole(self) -> bool:
-        return self.rows is None
-
-    def grow(self) -> None:
-        """Twice as many, or all if that leaves less than as many again."""
-        self.size *= 2
-        if 2 * self.size > len(self.order):
-            self.size = len(self.order)
-        self._choose()
-
-    def _choose(self) -> None:
-        self.problem = self.whole_problem
-        self.rows: np.ndarray | None = None
-        if self.size < len(self.problem.examples):
-            self.rows = np.sort(self.order[: self.size]).astype(np.int64)
-            self.problem = replace(self.problem, columns=self.problem.columns.within(self.rows))

@@ -30,9 +30,6 @@ The intercept is one more number at the end of each vector, with a penalty or wi
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 import numpy as np
 
 from dotadd.core.block import inner_product, squared_length
@@ -41,7 +38,8 @@ from dotadd.problem.problem import Intercept
 from dotadd.solvers.box_qp import box_qp
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.line_search import minimum_along
-from dotadd.solvers.serving import Add, Asking, Dot, Request, Steps, Write
+from dotadd.solvers.saving import Saved, State
+from dotadd.solvers.serving import Add, Asking, Asks, Dot, Steps, Write
 
 PAIRS = 10  # steps that H remembers
 NEAR = 1e-9  # to 1: a margin on the kink, but for rounding
@@ -82,6 +80,14 @@ class History:
             self._inner[0, i, k] = inner_product(S[i], Y[k])
             self._inner[1, i, k] = self._inner[1, k, i] = inner_product(Y[i], Y[k])
         self.gamma = curvature / length
+
+    def state(self) -> State:
+        """What `restore` needs. It holds until the next pair comes."""
+        return {"pairs": self._room, "inner": self._inner, "order": self._order, "gamma": self.gamma}
+
+    def restore(self, saved: Saved) -> None:
+        saved.into("pairs", self._room)
+        self._inner, self._order, self.gamma = saved["inner"], saved["order"], saved["gamma"]
 
     @property
     def pairs(self) -> np.ndarray:
@@ -141,7 +147,7 @@ class Kinks:
 
     def keep(self, which: np.ndarray) -> None:
         if not which.all():
-            self.members, self.rows, self.gram = self.members[which], self.rows[which], self.gram[which][:, which]
+            self.members, self.rows, self.gram = self.members[which], self.rows[which], self.gram[np.ix_(which, which)]
 
     def append(self, members: np.ndarray, rows: np.ndarray) -> None:
         self.members, self.rows = np.append(self.members, members), np.concatenate([self.rows, rows])
@@ -179,27 +185,42 @@ def lbfgs(run: Asking) -> Steps:
 
 
 def _smooth(run: Asking) -> Steps:
-    problem, loss, cost = run.problem, int(run.problem.loss), run.cost
-    x = np.append(run.w, np.float64(run.intercept))
-    margins = run.margins((yield from run.first_outputs()), x[-1])
-    history = History(len(x), run.w.dtype)
-    p, last = np.zeros_like(x), None
-    while True:
-        if problem.intercept is Intercept.FREE:
-            shift = best_intercept(problem.loss, margins * run.sign, problem.columns.sign(run.k), cost)
-            margins += shift * run.sign
-            x[-1] += shift
-            p[-1] += shift
-        g = _penalty(run, x)
-        yield from _subtract(run, dual_at(loss, margins, cost), g)
-        if last is not None:
-            history.append(p, g - last)
-        primal = _keep(run, x, margins)
-        if not run.goes_on(primal, primal - 0.5 * squared_length(g)):
+    history = History(run.problem.examples.dim + 1, run.w.dtype)
+    if (saved := run.resumed) is not None:
+        x, margins, g = saved["x"], saved["margins"], saved["g"]
+        history.restore(saved)
+    else:
+        x = np.append(run.w, np.float64(run.intercept))
+        margins = run.margins((yield from run.first_outputs()), x[-1])
+        g = yield from _gradient(run, x, np.zeros_like(x), margins)
+        if not _goes_on(run, x, margins, g):
             return
+    while True:
+        run.rest(history.state, x=x, margins=margins, g=g)
         p, last = -history.times(g), g
         if not (yield from _search(run, x, p, margins)):
             return
+        g = yield from _gradient(run, x, p, margins)
+        if not _goes_on(run, x, margins, g):
+            return
+        history.append(p, g - last)
+
+
+def _gradient(run: Asking, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Asks[np.ndarray]:
+    """The gradient at x, to which the step p led; a free intercept is moved to its best value before."""
+    if run.problem.intercept is Intercept.FREE:
+        shift = best_intercept(run.problem.loss, margins * run.sign, run.problem.columns.sign(run.k), run.cost)
+        margins += shift * run.sign
+        x[-1] += shift
+        p[-1] += shift
+    g = _penalty(run, x)
+    yield from _subtract(run, dual_at(int(run.problem.loss), margins, run.cost), g)
+    return g
+
+
+def _goes_on(run: Asking, x: np.ndarray, margins: np.ndarray, g: np.ndarray) -> bool:
+    primal = _keep(run, x, margins)
+    return run.goes_on(primal, primal - 0.5 * squared_length(g))
 
 
 def _with_kinks(run: Asking) -> Steps:
@@ -208,19 +229,31 @@ def _with_kinks(run: Asking) -> Steps:
 
 
 def _descend_kinks(run: Asking, nbytes: int) -> Steps:
-    cost = run.cost
-    x = np.append(run.w, np.float64(run.intercept))
-    margins = run.margins((yield from run.first_outputs()), x[-1])
-    alpha = dual_at(int(Loss.HINGE), margins, cost)
-    g = _penalty(run, x)
-    yield from _subtract(run, alpha, g)
-    history = History(len(x), run.w.dtype)
-    kinks = Kinks(len(x), run.w.dtype, nbytes)
-    proof = Proof(len(x), len(alpha))
+    cost, dim = run.cost, run.problem.examples.dim + 1
+    history, kinks = History(dim, run.w.dtype), Kinks(dim, run.w.dtype, nbytes)
+    proof = Proof(dim, len(cost))
     run.alpha = proof.alpha
-    reach = np.full(len(alpha), FIRST_REACH)
-    primals: list[float] = []
+    if (saved := run.resumed) is not None:
+        x, margins, alpha, g, reach = (saved[name] for name in ("x", "margins", "multipliers", "g", "reach"))
+        proof.alpha[:], proof.x[:], primals = saved["proof_alpha"], saved["proof_x"], saved["primals"]
+        history.restore(saved)
+        kinks.members, kinks.rows, kinks.gram = saved["members"], saved["rows"], saved["gram"]
+    else:
+        x = np.append(run.w, np.float64(run.intercept))
+        margins = run.margins((yield from run.first_outputs()), x[-1])
+        alpha = dual_at(int(Loss.HINGE), margins, cost)
+        g = _penalty(run, x)
+        yield from _subtract(run, alpha, g)
+        reach, primals = np.full(len(alpha), FIRST_REACH), []
+
+    def collected() -> State:
+        return history.state() | {"members": kinks.members, "rows": kinks.rows, "gram": kinks.gram}
+
     while True:
+        run.rest(
+            collected, x=x, margins=margins, multipliers=alpha, g=g, reach=reach, primals=primals[-PATIENCE:],
+            proof_alpha=proof.alpha, proof_x=proof.x,
+        )  # fmt: skip
         yield from _gather(run, kinks, margins, reach, alpha, g)
         with run.phase("qp"):
             K, rows = kinks.members, kinks.rows
@@ -270,7 +303,7 @@ def _keep(run: Asking, x: np.ndarray, margins: np.ndarray) -> float:
     return run.problem.primal(x[:-1], run.intercept, margins, run.k)
 
 
-def _search(run: Asking, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Generator[Request, Any, bool]:
+def _search(run: Asking, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> Asks[bool]:
     """Move x and its margins to the minimum along p, and make p the step; returns whether there was one.
 
     x is in float64 and p as exact as the vector that met the examples, so the margins stay those of x for good.

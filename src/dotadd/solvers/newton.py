@@ -21,9 +21,6 @@ value after each step, so that sum_i alpha_i y_i = 0 and the gap holds.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
-
 import numpy as np
 
 from dotadd._jit import kernel
@@ -32,7 +29,7 @@ from dotadd.core.losses import LOGISTIC, dual_at
 from dotadd.problem.problem import Intercept
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.line_search import minimum_along
-from dotadd.solvers.serving import Add, Asking, Dot, DotAdd, Request, Steps
+from dotadd.solvers.serving import Add, Asking, Asks, Dot, DotAdd, Steps
 
 ETA = 0.5  # at most; 3 sqrt(|g| / |g at the start|) when that is less
 ETA_FALL = 3.0
@@ -43,9 +40,13 @@ def newton(run: Asking) -> Steps:
     problem, w = run.problem, run.w
     loss, cost, signs = int(problem.loss), run.cost, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
-    output = yield from run.first_outputs()
-    steepest = 0.0
+    if run.resumed is None:
+        output, steepest = (yield from run.first_outputs()), 0.0
+    else:
+        output, steepest = run.resumed["output"], run.resumed["steepest"]
     while True:
+        if run.passes < run.settings.max_passes:  # otherwise that may have cut the step short, and is taken again
+            run.rest(output=output, steepest=steepest)
         if problem.intercept is Intercept.FREE:
             run.intercept = best_intercept(problem.loss, output, signs, cost)
         margins = run.margins(output, run.intercept)
@@ -71,9 +72,7 @@ def newton(run: Asking) -> Steps:
         output += t * change
 
 
-def _step(
-    run: Asking, g: np.ndarray, curvature: np.ndarray, penalty: float, eta: float
-) -> Generator[Request, Any, np.ndarray]:
+def _step(run: Asking, g: np.ndarray, curvature: np.ndarray, penalty: float, eta: float) -> Asks[np.ndarray]:
     """Conjugate gradients on the model."""
     crossed = np.zeros_like(g)  # the intercept's column of the Hessian
     diagonal = np.ones_like(g)

@@ -28,12 +28,15 @@ from dotadd._util.memory import words
 from dotadd._util.threads import for_each
 from dotadd.core.block import inner_product
 from dotadd.errors import DotaddError
+from dotadd.solvers.saving import Saved, State
 from dotadd.solvers.simplex_qp import solve_on_simplex
 
 FEWEST, ENOUGH, MOST = 3, 32, 1000  # planes: to work at all, to work well, to be of any use
 IDLE = 20  # iterations after which a plane that does not count is dropped
 STRETCH = 1 << 20  # slots of w that a thread takes at a time
 MOST_STEPS = 100_000  # of the quadratic program
+NUMBERS = ("slopes", "offsets", "beta", "idle")
+SHARED = ("rows", "rest", "bits", "dense")
 
 
 class Planes:
@@ -41,7 +44,7 @@ class Planes:
 
     def __init__(self, dim: int, rows: int, dtype: np.dtype, *, nbytes: int, exact: bool, threads: int) -> None:
         """`exact`: dual variables are mostly 0 or C_i, and take a bit each."""
-        self.dim, self.threads = dim, threads
+        self.dim, self.rows, self.threads = dim, rows, threads
         size = dim * dtype.itemsize
         most = max(1, self.most_bytes(dim, rows, dtype, exact=exact))
         self.capacity = int(MOST * min(nbytes, most) // most)
@@ -70,6 +73,34 @@ class Planes:
     def most_bytes(dim: int, rows: int, dtype: np.dtype, *, exact: bool) -> int:
         """Bytes of as many planes as are of any use."""
         return MOST * (dim * dtype.itemsize + (rows // 8 if exact else 4 * rows))
+
+    def state(self) -> State:
+        """What `restore` needs. It holds until the next plane comes."""
+        n = self.count
+        found: State = {"vectors": self.vectors[:n], "gram": np.ascontiguousarray(self.gram[:n, :n])}
+        found |= {name: getattr(self, name)[:n].copy() for name in NUMBERS}
+        for t, shares in enumerate(self.shares):
+            if shares is not None:
+                found |= {f"share.{name}.{t}": array for name, array in shares.arrays().items()}
+        return found | {"capacity": self.capacity}
+
+    def restore(self, saved: Saved) -> bool:
+        """Hold these planes again; False if there is no room for them any more, and nothing has changed."""
+        gram = saved["gram"]
+        n = len(gram)
+        if n > self.capacity or not all(self._room_for(t) for t in range(n)):
+            return False
+        self.count, self.capacity = n, min(self.capacity, saved["capacity"])
+        saved.into("vectors", self.vectors[:n])
+        self.gram[:n, :n] = gram
+        for name in NUMBERS:
+            getattr(self, name)[:n] = saved[name]
+        arrays, rows = saved.below("share."), self.rows
+        self.shares = [None]
+        for t in range(1, n):
+            own = {name: arrays[f"{name}.{t}"] for name in SHARED if f"{name}.{t}" in arrays}
+            self.shares.append(Shares.of_arrays(rows, own))
+        return True
 
     def append(self, a: np.ndarray, slope: float, offset: float, shares: Shares) -> None:
         """One more plane."""
@@ -201,6 +232,18 @@ class Shares:
         if self.dense is None:
             self.rest = shares[self.rows]
             self.bits = np.packbits(shares == 1.0)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it is made of."""
+        return {name: getattr(self, name) for name in SHARED if getattr(self, name, None) is not None}
+
+    @classmethod
+    def of_arrays(cls, count: int, arrays: dict[str, np.ndarray]) -> Shares:
+        shares = cls(np.empty(0))
+        shares.count, shares.dense = count, arrays.get("dense")
+        for name, array in arrays.items():
+            setattr(shares, name, array)
+        return shares
 
     @classmethod
     def of(cls, alpha: np.ndarray, cost: np.ndarray) -> Shares:

@@ -13,6 +13,7 @@ from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.clock import Clock
 from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.saving import Saved, State
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Settings:
     """Memory for what solvers collect, such as cutting planes."""
 
     checkpoint: Checkpoint | None = None
-    """Where a streaming solver writes what it has; with `resume` it goes on from there."""
+    """Where a solver that can be resumed writes what it has; with `resume` it goes on from there."""
     resume: bool = False
 
     def rng(self, k: int | None = None) -> np.ndarray:
@@ -72,6 +73,29 @@ class Run:
         clock.tell(on_progress, progress, self.k)
         if not np.isfinite(progress.primal):
             self.reason = Reason.DIVERGED
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do for it."""
+        return self.reason is not None and not self.reason.goes_on
+
+    def state(self) -> State:
+        """What it has to have to go on from here in another process, to the same bits."""
+        found: State = {"w": self.w, "passes": self.passes, "trace": self.trace}
+        found["reason"] = self.reason.name if self.reason is not None and self.done else None
+        return found if self.alpha is None else found | {"alpha": self.alpha}
+
+    def restore(self, saved: Saved) -> None:
+        """Go on from such a state."""
+        saved.into("w", self.w)
+        self.alpha = saved.get("alpha")
+        self.passes, self.trace = saved["passes"], [Progress(*row) for row in saved["trace"]]
+        self.reason = None if saved["reason"] is None else Reason[saved["reason"]]
+
+    def aim(self, tol: float, *, tighter: bool) -> None:
+        """Go on to another tolerance than before: what was done may have to be done better."""
+        if tighter and self.reason in (Reason.CONVERGED, Reason.STALLED):
+            self.reason = None
 
     def unproved(self, b: float, reason: Reason) -> None:
         """There was no time for the proof."""

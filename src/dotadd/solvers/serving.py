@@ -7,11 +7,13 @@ A batch solver is a generator for one binary problem. It yields requests and is 
     yield DotAdd(scales, v, out)          out += sum_i scales_i <v, phi(z_i)> phi(z_i), a product with a Hessian
     yield Write(rows, out)                out[j] += phi(z_i) of a few examples, i = rows[j]
 
-so its code reads from top to bottom, and it never knows where the examples are. `serve` runs the generators of all
-binary problems of a Problem and answers the requests of several of them with one expansion of the examples. Each
-answer is a pass over the data, but for a few examples in memory: examples count how often all of them are gone through
-or read, and a problem has the passes that its answers took. At the end it judges all answers by the one objective, from
-scratch.
+so its code reads from top to bottom, and it never knows where the examples are. Once an iteration it says by `run.rest`
+what is needed to begin that iteration again, for a checkpoint to hold.
+
+`serve` runs the generators of all binary problems of a Problem and answers the requests of several of them with one
+expansion of the examples. Each answer is a pass over the data, but for a few examples in memory: examples count how
+often all of them are gone through or read, and a problem has the passes that its answers took. At the end it judges all
+answers by the one objective, from scratch.
 
 Numbers: w and the vectors to DOT with in the storage type, outputs and sums in float64.
 """
@@ -21,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -34,6 +36,7 @@ from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, balanced_dual, best_intercept
 from dotadd.solvers.result import Progress, Reason, Result, relative_gap
 from dotadd.solvers.run import Run, Settings
+from dotadd.solvers.saving import Saved, Saving, State
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,9 @@ class Write:
 
 
 Request = Dot | Add | DotAdd | Write
-Steps = Generator[Request, Any, None]
+T = TypeVar("T")
+Asks = Generator[Request, Any, T]
+Steps = Asks[None]
 KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd, Write)
 
 
@@ -116,9 +121,44 @@ class Asking(Run):
         self.problem, self.settings, self.clock = problem, settings, clock
         self.sign, self.cost = problem.columns.sign(k).astype(np.float64), problem.columns.cost(k)
         self.intercept = 0.0
+        self.resumed: Saved | None = None
+        """What it has said by `rest` in an earlier run, if it goes on from there."""
+        self._rested: State | None = None
         if start is not None:
             self.w[:] = start.w
             self.intercept = 0.0 if problem.intercept is Intercept.NONE else start.intercept
+
+    def rest(self, more: Callable[[], State] = dict, **needed: np.ndarray | float | list[float]) -> None:
+        """An iteration begins, and this is needed to begin it again, beside w and intercept. Arrays are copied, but for
+        those of more(), which must not change until the next time. All of it is for those who keep a checkpoint."""
+        if self.settings.checkpoint is not None:
+            found = more() | {name: one.copy() if isinstance(one, np.ndarray) else one for name, one in needed.items()}
+            here = {"w": self.w.copy(), "intercept": self.intercept, "passes": self.passes, "trace": self.trace[:]}
+            self._rested = found | here | {"reason": None, "rested": bool(found)}
+
+    def make_way(self) -> None:
+        """It is done, or its time is over, and others come: what it has said stays if there is room for it. Otherwise
+        whoever goes on with it starts from its w."""
+        self.resumed = None
+        arrays = [one for one in (self._rested or {}).values() if isinstance(one, np.ndarray)]
+        nbytes = sum(array.nbytes for array in arrays)
+        if self.done or nbytes > self.settings.budget.left:
+            self._rested = None
+        else:
+            self.settings.budget.take(nbytes)
+
+    def state(self) -> State:
+        if self.done or self._rested is self.resumed is None:
+            return super().state() | {"intercept": self.intercept, "rested": False}
+        if self._rested is None:  # it was not reached
+            assert self.resumed is not None
+            return {**self.resumed.record, **self.resumed.below("")}
+        return self._rested
+
+    def restore(self, saved: Saved) -> None:
+        super().restore(saved)
+        self.intercept = saved["intercept"]
+        self.resumed = saved if saved["rested"] else None
 
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Count the seconds of what is inside under this name."""
@@ -136,7 +176,7 @@ class Asking(Run):
         finally:
             budget.release(taken)
 
-    def first_outputs(self) -> Generator[Request, Any, np.ndarray]:
+    def first_outputs(self) -> Asks[np.ndarray]:
         """<w, phi(z_i)> of the w to begin with, which costs nothing if that is 0."""
         if not self.w.any():
             return np.zeros(len(self.problem.examples))
@@ -172,15 +212,23 @@ def serve(
         raise DotaddError("start does not come from a fit with the same features and classes")
     clock = Clock(settings.max_time)
     runs = [Asking(problem, k, settings, clock, start[k] if start else None) for k in range(len(problem))]
-    groups = [[run] for run in runs] if problem.examples.in_memory else [runs]
+    saving = Saving(settings, clock, runs)
+    if saving.resume() is not None and isinstance(problem.examples, InMemory):
+        problem.examples.make_kept()
+    left = [run for run in runs if run.reason is None]
+    groups = [[run] for run in left] if problem.examples.in_memory else [left]
     with clock:
         try:
             for n, group in enumerate(groups):
                 clock.obey()
-                _serve(method, problem, group, clock.share(len(groups) - n))
+                for run in groups[n - 1] if n else ():
+                    run.make_way()
+                with saving:
+                    _serve(method, problem, group, clock.share(len(groups) - n), saving)
         except StoppedError as stopped:
             for run in runs:
                 run.reason = run.reason or stopped.reason
+        saving.at_the_end()
         try:
             with clock.proof(), clock.timed("certify"):
                 _prove(problem, runs, settings.tol)
@@ -192,8 +240,13 @@ def serve(
     return [run.result(clock.seconds) for run in runs]
 
 
-def _serve(method: Callable[[Asking], Steps], problem: Problem, runs: list[Asking], clock: Clock) -> None:
+def _serve(
+    method: Callable[[Asking], Steps], problem: Problem, runs: list[Asking], clock: Clock, saving: Saving
+) -> None:
     """Asking these generators until each has ended, or has to; then they are closed, and keep what they have."""
+    for run in runs:
+        if run.resumed is None:
+            run.rest()
     with ExitStack() as stack:
         steps = {run: stack.enter_context(closing(method(run))) for run in runs}
         waiting = {run: request for run in runs if (request := _advance(run, steps[run], None)) is not None}
@@ -204,6 +257,7 @@ def _serve(method: Callable[[Asking], Steps], problem: Problem, runs: list[Askin
                     if not asked:
                         continue
                     clock.check()
+                    saving.between_steps()
                     passes = problem.examples.passes
                     with clock.anywhere(), clock.timed(kind.phase):  # answers go to the generators' own vectors
                         answers = kind.answer(problem.examples, list(asked.values()))  # type: ignore[arg-type]  # of it

@@ -7,13 +7,12 @@ while it is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
 
 import numpy as np
 
 from dotadd.solvers.result import Progress
+from dotadd.solvers.saving import State
 from dotadd.solvers.sweep import PG_MAX, PG_MIN
 
 TIGHTEN = 0.9  # eps, at each round while memory is nearly full
@@ -30,7 +29,6 @@ class Standing:
     tol: float = 0.0  # as it was asked for
     target: float = 0.0  # estimate of the gap at which to prove it
     still: float = STILL
-    elapsed: float = 0.0  # seconds of earlier runs
     eps: list[float] = field(default_factory=list)
     worst: list[float] = field(default_factory=list)  # projected gradient of this round
     round_rows: int = 0
@@ -55,14 +53,14 @@ class Standing:
         at.begin_pass()
         return at
 
-    def record(self, elapsed: float) -> dict[str, Any]:
-        """What is told to JSON, after so many seconds of this run."""
-        return asdict(self) | {"elapsed": self.elapsed + elapsed}
+    def record(self) -> State:
+        """What is told to JSON."""
+        return asdict(self)
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any], tol: float) -> Standing:
+    def of_record(cls, record: State, tol: float) -> Standing:
         """What was told to JSON; training goes on to this tolerance."""
-        at = cls(**record)
+        at = cls(**{each.name: record[each.name] for each in fields(cls)})
         if at.tol != tol:
             at.tol = at.target = tol
             at.still = STILL

@@ -23,23 +23,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from dotadd._util.ahead import ReadAhead
 from dotadd.core.block import inner_product, row_numbers
 from dotadd.core.losses import total_dual_term, total_loss
-from dotadd.errors import DotaddError
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import IN_FLIGHT, OnDisk, piece_bytes
 from dotadd.problem.problem import Intercept, Piece, Problem
 from dotadd.solvers.certify import certify, judges_of
-from dotadd.solvers.checkpoint import Arrays, CheckpointError
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.proof import Certificate
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.run import Run, Settings, shuffle
+from dotadd.solvers.saving import Saved, Saving, State
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 from dotadd.solvers.sweep import Descent, Variables, sweep, would_move
@@ -67,22 +65,21 @@ class _Trainer:
         capacity = max(self.memory - IN_FLIGHT * piece_bytes(self.memory), self.memory // 2)
         self.store = Store(problem, self.alphas, capacity, settings.seed)
         self.rng = settings.rng()
+        self.saving = Saving(settings, self.clock, more=self._state)
         self.at = Standing.at_the_start(len(problem), settings.tol)
         self._told = 0.0
 
     def solve(self) -> list[Result]:
-        settings = self.settings
-        if settings.checkpoint is not None and settings.resume:
-            self._restore(*settings.checkpoint.load())
+        if (saved := self.saving.resume()) is not None:
+            self._restore(saved)
         with self.clock:
             try:
-                reason, certificates = self._train()
+                with self.saving:
+                    reason, certificates = self._train()
             except StoppedError as stopped:
                 reason, certificates = stopped.reason, None
-            except (DotaddError, OSError) as error:
-                raise self._given_up(error) from error
-            if settings.checkpoint is not None and reason not in (Reason.CONVERGED, Reason.PRECISION):
-                self.save()
+            if self.saving.checkpoint is not None and reason not in (Reason.CONVERGED, Reason.PRECISION):
+                self.saving.save()
             if certificates is None:
                 try:
                     with self.clock.proof():
@@ -129,9 +126,7 @@ class _Trainer:
                 with self.clock.timed("sweep"):
                     self._sweep(pieces, len(piece.examples), self._duals() - before)
                 self._tell()
-                checkpoint = self.settings.checkpoint
-                if checkpoint is not None and checkpoint.due:
-                    self.save()
+                self.saving.between_steps()
                 self.clock.check()
         self._end_pass()
 
@@ -241,10 +236,10 @@ class _Trainer:
         relative = gap / (dual + gap) if dual + gap != 0.0 else 0.0
         kept = len(self.store)
         passes = self.at.passes if read == 1.0 else self.at.passes + 1
-        seconds = self.at.elapsed + self.clock.elapsed()
         return Progress(
-            passes, seconds, dual + gap, dual, relative, kept, len(self.problem.examples), read=read, cached=kept
-        )
+            passes, self.clock.elapsed(), dual + gap, dual, relative, kept, len(self.problem.examples), read=read,
+            cached=kept,
+        )  # fmt: skip
 
     def _tell(self, read: float | None = None) -> None:
         """Report how far it is, a few times a second."""
@@ -268,40 +263,25 @@ class _Trainer:
             judges = judges_of(self.problem, range(len(self.problem)), self.ws, bs, self.alphas)
             return certify(self.problem, judges, check, tol=tol)
 
-    def save(self) -> None:
-        """Write a checkpoint."""
-        assert self.settings.checkpoint is not None
+    def _state(self) -> State:
+        """What a checkpoint holds."""
         self.store.write_back()
-        arrays = {f"w.{k}": w for k, w in enumerate(self.ws)} | {f"alpha.{k}": a for k, a in enumerate(self.alphas)}
-        arrays |= {f"numbers.{k}": descent.numbers for k, descent in enumerate(self.descents)} | {"rng": self.rng}
-        arrays |= {f"store.{name}": array for name, array in self.store.state().items()}
-        record = self.at.record(self.clock.elapsed()) | {"seconds": self.clock.seconds, "memory": self.memory}
-        record["random"] = self.store.random.bit_generator.state
-        self.settings.checkpoint.save(arrays, record)
+        found: State = {f"w.{k}": w for k, w in enumerate(self.ws)}
+        found |= {f"alpha.{k}": alpha for k, alpha in enumerate(self.alphas)}
+        found |= {f"numbers.{k}": descent.numbers for k, descent in enumerate(self.descents)} | {"rng": self.rng}
+        found |= {f"store.{name}": array for name, array in self.store.state().items()}
+        found |= {"random": self.store.random.bit_generator.state, "memory": self.memory}
+        return found | self.at.record()
 
-    def _restore(self, arrays: Arrays, record: dict[str, Any]) -> None:
+    def _restore(self, saved: Saved) -> None:
         for k in range(len(self.problem)):
-            arrays.into(f"w.{k}", self.ws[k])
-            arrays.into(f"alpha.{k}", self.alphas[k])
-            arrays.into(f"numbers.{k}", self.descents[k].numbers)
-        self.rng[:] = arrays["rng"]
-        record.pop("memory", None)  # what there was; what there is now is another matter
-        self.store.random.bit_generator.state = record.pop("random")
-        self.clock.seconds = record.pop("seconds")
-        self.at = Standing.of_record(record, self.settings.tol)
-        state = {name[len("store.") :]: arrays[name] for name in arrays if name.startswith("store.")}
-        self.store.restore(state, self.at.step)
-
-    def _given_up(self, error: Exception) -> Exception:
-        """The error, with where to find what was learned until then."""
-        if self.settings.checkpoint is None or isinstance(error, CheckpointError):
-            return error
-        try:
-            self.save()
-        except CheckpointError as another:
-            return DotaddError(f"{error}; and {another}")
-        where = f"training stopped in pass {self.at.passes + 1}, and resume (--resume) goes on from "
-        return DotaddError(f"{error}; {where}{self.settings.checkpoint.path}")
+            saved.into(f"w.{k}", self.ws[k])
+            saved.into(f"alpha.{k}", self.alphas[k])
+            saved.into(f"numbers.{k}", self.descents[k].numbers)
+        self.rng[:] = saved["rng"]
+        self.store.random.bit_generator.state = saved["random"]
+        self.at = Standing.of_record(saved.record, self.settings.tol)
+        self.store.restore(saved.below("store."), self.at.step)
 
     def _result(self, k: int, reason: Reason, certificate: Certificate) -> Result:
         run = Run(k, self.ws[k], self.alphas[k])

@@ -30,6 +30,8 @@ class Descent:
     def __init__(self, w: np.ndarray, intercept: Intercept) -> None:
         self.w, self.intercept = w, intercept
         self.numbers = np.zeros(N_NUMBERS)
+        self.visited = 0
+        """Rows of the order of this sweep that are done."""
         self.forget_thresholds()
 
     @property
@@ -48,6 +50,7 @@ class Descent:
 
     def begin_sweep(self) -> None:
         """Forget what the last sweep has summed up."""
+        self.visited = 0
         self.numbers[GAP], self.numbers[ACTIVE] = 0.0, 0
         self.numbers[PG_MAX], self.numbers[PG_MIN] = -np.inf, np.inf
 
@@ -118,6 +121,7 @@ def sweep(
                 block.start, block.end, block.indices, block.values, at, rows, block.cold,
                 sign, cost, norms, step, int(loss), shrink, alpha, active, descent.w, descent.numbers,
             )  # fmt: skip
+            descent.visited += len(rows)
         done = perf_counter()
         seconds["expand"] = seconds.get("expand", 0.0) + expanded - mark
         seconds["descend"] = seconds.get("descend", 0.0) + done - expanded

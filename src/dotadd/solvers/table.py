@@ -13,7 +13,7 @@ SMS spam, KDD 99 and random numbers, dense and sparse, for C from 0.01 to 100: `
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import partial
 from time import perf_counter
@@ -134,22 +134,31 @@ def _selective_block_minimization(problem: Problem, settings: Settings) -> list[
 
 _SMOOTH = (Loss.SQUARED_HINGE, Loss.LOGISTIC)
 _TABLE = (
-    Solver("dcd", "dual coordinate descent, one example after the other", Needs.ROWS, _dcd, warm=True),
-    Solver("sgd", "averaged stochastic gradient descent", Needs.ROWS, partial(_sgd, "calibrated"), baseline=True),
+    Solver(
+        "dcd", "dual coordinate descent, one example after the other", Needs.ROWS, _dcd,
+        warm=True, checkpoints=True,
+    ),
+    Solver(
+        "sgd", "averaged stochastic gradient descent", Needs.ROWS, partial(_sgd, "calibrated"),
+        checkpoints=True, baseline=True,
+    ),
     Solver(
         "pegasos", "the same with the step sizes of Pegasos", Needs.ROWS, partial(_sgd, "pegasos"),
-        baseline=True, ancestor=True,
+        checkpoints=True, baseline=True, ancestor=True,
     ),
-    Solver("newton", "Newton's method with conjugate gradients", Needs.PASSES, _newton, _SMOOTH, warm=True),
-    Solver("ocas", "optimized cutting planes", Needs.PASSES, partial(_bundle, "ocas"), warm=True),
-    Solver("lbfgs", "L-BFGS, also for the hinge", Needs.PASSES, _lbfgs, warm=True),
+    Solver(
+        "newton", "Newton's method with conjugate gradients", Needs.PASSES, _newton, _SMOOTH,
+        warm=True, checkpoints=True,
+    ),
+    Solver("ocas", "optimized cutting planes", Needs.PASSES, partial(_bundle, "ocas"), warm=True, checkpoints=True),
+    Solver("lbfgs", "L-BFGS, also for the hinge", Needs.PASSES, _lbfgs, warm=True, checkpoints=True),
     Solver(
         "bmrm", "cutting planes without a line search", Needs.PASSES, partial(_bundle, "bmrm"),
-        warm=True, baseline=True, ancestor=True,
+        warm=True, checkpoints=True, baseline=True, ancestor=True,
     ),
     Solver(
         "svmperf", "cutting planes as SVM-perf adds them", Needs.PASSES, partial(_bundle, "svmperf"),
-        warm=True, baseline=True, ancestor=True,
+        warm=True, checkpoints=True, baseline=True, ancestor=True,
     ),
     Solver("stream", "coordinate descent on what is kept of what passes by", Needs.PIECES, _stream, checkpoints=True),
     Solver("block_minimization", "one block after the other", Needs.PIECES, _block_minimization, baseline=True),
@@ -177,32 +186,69 @@ def solve(
     from dotadd.solvers.dcd import CreepingError, dcd
 
     solver, why = choose_solver(name, problem, start)
+    checkpoint = settings.checkpoint
+    if checkpoint is not None and settings.resume and (wrote := checkpoint.solver_on_disk()) != solver:
+        solver, why = wrote, "goes on from its own checkpoint"
+    if checkpoint is not None:
+        checkpoint.problem = {"solver": solver, **checkpoint.problem}
     if name != "auto" or solver != "dcd" or start is not None or not _tall(problem):
-        return solver, why, SOLVERS[solver](problem, settings, start)
+        before = Before.on_disk(settings)
+        return solver, why, before.then(SOLVERS[solver], problem, settings, start)
     began = perf_counter()
     try:
         return solver, why, dcd(problem, settings, most_left=CREEPS)
     except CreepingError as creeping:
         first = creeping.results
-    solver, passes = batch_solver(problem.loss), max(result.passes for result in first)
-    took = perf_counter() - began
-
-    def on_progress(progress: Progress, k: int) -> None:
-        if settings.on_progress is not None:
-            settings.on_progress(progress.later(passes, took), k)
-
+    solver, took = batch_solver(problem.loss), perf_counter() - began
+    before = Before([result.passes for result in first], [result.trace for result in first])
+    if checkpoint is not None:
+        checkpoint.problem = {**checkpoint.problem, "solver": solver}
+        checkpoint.beside = asdict(before)
     left = None if settings.max_time is None else max(0.0, settings.max_time - took)
-    later = replace(settings, on_progress=on_progress, max_passes=settings.max_passes - passes, max_time=left)
-    results = [
-        replace(
-            result,
-            passes=before.passes + result.passes,
-            seconds=result.seconds | {"before": took},
-            trace=before.trace + [progress.later(passes, took) for progress in result.trace],
-        )
-        for before, result in zip(first, SOLVERS[solver](problem, later, first), strict=True)
-    ]
-    return solver, f"{why}; but it crept, and after {passes} passes this one went on", results
+    later = replace(settings, max_time=left, resume=False)
+    why = f"{why}; but it crept, and after {max(before.passes)} passes this one went on"
+    return solver, why, before.then(SOLVERS[solver], problem, later, first)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What another solver has done before this one goes on: passes and trace of each binary problem."""
+
+    passes: list[int] = field(default_factory=list)
+    traces: list[list[Progress]] = field(default_factory=list)
+
+    @classmethod
+    def on_disk(cls, settings: Settings) -> Before:
+        """What a checkpoint to go on from tells of it."""
+        from dotadd.solvers.result import Progress
+
+        if settings.checkpoint is None or not settings.resume:
+            return cls()
+        settings.checkpoint.beside = told = settings.checkpoint.beside_on_disk()
+        return cls(told.get("passes", []), [[Progress(*row) for row in rows] for rows in told.get("traces", ())])
+
+    def then(
+        self, solver: Solver, problem: Problem[InMemory], settings: Settings, start: list[Result] | None
+    ) -> list[Result]:
+        """What the solver finds, all of it counted."""
+        if not self.passes:
+            return solver(problem, settings, start)
+        passes, took = max(self.passes), max(row.seconds for trace in self.traces for row in trace)
+
+        def on_progress(progress: Progress, k: int) -> None:
+            if settings.on_progress is not None:
+                settings.on_progress(progress.later(passes, took), k)
+
+        later = replace(settings, on_progress=on_progress, max_passes=settings.max_passes - passes)
+        return [
+            replace(
+                result,
+                passes=before + result.passes,
+                seconds=result.seconds | {"before": took},
+                trace=trace + [progress.later(passes, took) for progress in result.trace],
+            )
+            for before, trace, result in zip(self.passes, self.traces, solver(problem, later, start), strict=True)
+        ]
 
 
 def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | None = None) -> tuple[str, str]:

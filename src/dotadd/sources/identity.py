@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import os
 import zlib
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -148,6 +149,8 @@ def _of_chunk(chunk: Chunk) -> bytes:
     batch: Batch = chunk.batch
     found = [f"{batch.kind} {len(batch)}".encode()]
     for name, value in vars(batch).items():
+        if isinstance(getattr(type(batch), name, None), cached_property):  # there or not: it follows from the others
+            continue
         found.append(_of_array(value, WHOLE) if isinstance(value, np.ndarray) else f"{name}={value!r};".encode())
     found += [b"-" if array is None else _of_array(array) for array in (chunk.y, chunk.weight)]
     return b"".join(found)

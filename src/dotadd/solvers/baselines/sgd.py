@@ -22,6 +22,8 @@ a step touches only the non-zeros of its example.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
@@ -35,6 +37,7 @@ from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import best_intercept
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.run import Run, Settings, shuffle
+from dotadd.solvers.saving import Saved, Saving, State
 
 SAMPLE = 1000  # examples that the calibration looks at
 PATIENCE = 3  # passes that may go by without an improvement, since each pass's estimate is noisy
@@ -59,6 +62,15 @@ class _State(Run):
         self.a[:] = 0.0
         self.numbers[:] = 0.0
         self.numbers[SCALE] = self.numbers[AVERAGE_G] = 1.0
+
+    def state(self) -> State:
+        return super().state() | {"a": self.a, "numbers": self.numbers, "best": self.best}
+
+    def restore(self, saved: Saved) -> None:
+        super().restore(saved)
+        saved.into("a", self.a)
+        saved.into("numbers", self.numbers)
+        self.best = saved["best"]
 
     def primal(self, problem: Problem[InMemory]) -> float:
         """The objective as the latest pass has met it, each example before its step."""
@@ -87,26 +99,31 @@ def sgd(
     norms = problem.examples.squared_norms()
     rate = 0.0 if problem.intercept is Intercept.NONE else min(1.0, float(norms.mean()))
     norms += rate
+    seconds["expand"] = clock.elapsed()
     rng = settings.rng()
-    rows = row_numbers(problem.columns.cost(0) > 0.0)
-    if schedule == "calibrated":
-        eta_0 = _calibrate(problem, states, norms, rate, rows, rng)
-    else:
-        eta_0 = 0.5 * float(problem.columns.cost(0).sum())
-    seconds["calibrate"] = clock.elapsed()
+    rows, visited, eta_0 = row_numbers(problem.columns.cost(0) > 0.0), 0, 0.5 * float(problem.columns.cost(0).sum())
+    saving = Saving(settings, clock, states, lambda: {"order": rows, "visited": visited, "rng": rng, "eta_0": eta_0})
+    if (saved := saving.resume()) is not None:
+        rows, visited, rng, eta_0 = (saved[name] for name in ("order", "visited", "rng", "eta_0"))
+    elif schedule == "calibrated":
+        with clock.timed("calibrate"):
+            eta_0 = _calibrate(problem, states, norms, rate, rows, rng)
 
     patience = max(PATIENCE, PATIENT_STEPS // max(1, len(rows)))
     with clock:
         limit = Reason.MAX_PASSES
         try:
-            for passes in range(1, settings.max_passes + 1):
-                running = [state for state in states if state.reason is None]
-                if not running:
-                    break
-                shuffle(rows, rng)
-                for state in running:
-                    state.numbers[LOSS] = 0.0
-                _pass(problem, running, norms, rate, rows, eta_0, average, clock)
+            passes = max(state.passes for state in states)
+            while passes < settings.max_passes and (running := [state for state in states if state.reason is None]):
+                saving.between_steps()
+                if not visited:
+                    shuffle(rows, rng)
+                    for state in running:
+                        state.numbers[LOSS] = 0.0
+                for count in _pass(problem, running, norms, rate, rows[visited:], eta_0, average, clock):
+                    visited += count
+                    clock.check()
+                passes, visited = passes + 1, 0
                 for state in running:
                     primal = state.primal(problem)
                     state.passes = passes
@@ -120,6 +137,7 @@ def sgd(
                 clock.obey()
         except StoppedError as stopped:
             limit = stopped.reason
+        saving.at_the_end()
         for state in states:
             state.reason = state.reason or limit
         try:
@@ -163,8 +181,9 @@ def _pass(
     eta_0: float,
     average: bool,
     clock: Clock,
-) -> None:
-    """One pass over these rows in this order; all problems work on a block while it is there."""
+) -> Iterator[int]:
+    """One pass over these rows in this order; all problems work on a block while it is there. After each block it tells
+    how many rows that had."""
     columns = problem.columns
     total, weighted = float(columns.cost(0).sum()), np.count_nonzero(columns.cost(0))
     average_after = weighted if average else np.iinfo(np.int64).max
@@ -183,7 +202,7 @@ def _pass(
             )  # fmt: skip
         mark = perf_counter()
         seconds["descend"] += mark - expanded
-        clock.check()
+        yield len(some)
 
 
 def _calibrate(
@@ -201,7 +220,7 @@ def _calibrate(
         total = 0.0
         for state in states:
             state.clear()
-        _pass(problem, states, norms, rate, sample, eta_0, False, unlimited)
+        deque(_pass(problem, states, norms, rate, sample, eta_0, False, unlimited), 0)
         for state in states:
             w, b = state.last()
             margins = problem.columns.sign(state.k, sample) * (problem.outputs([w], sample)[0] + b)

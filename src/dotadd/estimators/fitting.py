@@ -1,0 +1,243 @@
+"""The three ways of a linear machine's fit: on examples in memory, on disk, and on parts of the data elsewhere.
+
+Each states the problem, has it solved, and returns what was `Found`. With a checkpoint, data and parameters are written
+down with the state of training, and nobody goes on with others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dotadd._util.memory import Budget, available, parse_bytes, words
+from dotadd._util.threads import thread_count
+from dotadd.core.losses import Loss
+from dotadd.errors import DataError, DotaddError
+from dotadd.estimators.protocol import columns_read
+from dotadd.features.base import FeatureMap, Shape
+from dotadd.problem.columns import Tally, Targets
+from dotadd.problem.examples import InMemory
+from dotadd.problem.lengths import READ, Lengths
+from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
+from dotadd.problem.problem import Intercept, Problem
+from dotadd.problem.survey import Survey, require_room, resolved_map, usable_rows
+from dotadd.solvers.checkpoint import Checkpoint, CheckpointError, Unasked, none_kept
+from dotadd.solvers.result import Progress, Result
+from dotadd.solvers.run import Settings
+from dotadd.solvers.saving import State
+from dotadd.solvers.table import SOLVERS, Needs, Solver, solve
+from dotadd.sources.base import Chunk, Source
+from dotadd.sources.table import Layout
+
+if TYPE_CHECKING:
+    from dotadd.estimators.linear import LinearSVM
+
+OnProgress = Callable[[Progress, int, int], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a fit has found, and on what."""
+
+    phi: FeatureMap
+    shape: Shape
+    classes: np.ndarray
+    results: list[Result]
+    rows: int
+    source: Any
+    solver: str
+    why: str
+    names: Layout | None
+    spread: float | None = None
+    scales: float | None = None
+
+
+@dataclass(frozen=True)
+class How:
+    """How a fit goes about it, beside its parameters; `phi` is the map that was given, or chosen for a table."""
+
+    phi: FeatureMap | str | None
+    on_progress: OnProgress | None
+    announce: Callable[[str], None] | None
+    checkpoint: Checkpoint | None
+    resume: bool
+    start: list[Result] | None = None
+    keep_cache: bool = True
+
+    def solver(self, name: str) -> Solver | None:
+        """The solver that was asked for, or else the one that wrote the checkpoint to go on from; None for "auto"."""
+        asked = SOLVERS.get(name)
+        if not self.resume:
+            return asked
+        assert self.checkpoint is not None
+        if asked is not None and not asked.checkpoints:
+            raise DotaddError(f"solver={name!r} cannot resume what it has begun; {_that_can(asked)} can")
+        wrote = self.checkpoint.solver_on_disk()
+        if wrote not in SOLVERS or (asked is not None and wrote != name):
+            told = f"solver was {wrote}, and is {name}" if asked else f"nobody knows a solver {wrote}"
+            raise CheckpointError(f"{self.checkpoint.path}: is a checkpoint of another problem: {told}")
+        return SOLVERS[wrote]
+
+    def checkpoint_by(self, solver: str, *, in_memory: bool) -> Checkpoint | None:
+        """The checkpoint that this solver is to write; one that nobody has asked for is written where data is streamed.
+        Refuses one that would not be, and to begin anew over what an earlier run has come to."""
+        where = self.checkpoint
+        if solver in SOLVERS and not SOLVERS[solver].checkpoints:  # those that "auto" takes do
+            none_kept(where, f"solver={solver!r}", _that_can(SOLVERS[solver]))
+            return None
+        if where is not None and not self.resume:
+            if in_memory and isinstance(where.path, Unasked):
+                return None
+            where.require_new()
+        return where
+
+
+def _that_can(solver: Solver) -> str:
+    """A solver that can be resumed, for data like that of another one."""
+    other = {Needs.PIECES: "stream", Needs.PARTS: "cocoa"}.get(solver.needs, "dcd")
+    return f'solver="{other}"'
+
+
+def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How) -> Found:
+    """Train on examples in memory."""
+    if data.y is None and data.from_file:
+        raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
+    if data.y is None:
+        raise DataError(f"{type(svm).__name__} requires y to be passed, but the target y is None", data.path)
+    shape, dtype = Shape.of(data.batch), np.dtype(svm.dtype).type
+    phi = resolved_map(how.phi, data, shape)
+    data = usable_rows(data, phi, source)
+    phi = phi.learn(data.batch)
+    require_room(phi, dtype, data, source)
+    tally = Tally()
+    tally.note(data)
+    targets = tally.targets(svm.C, svm.class_weight, data.path)
+    columns, batch = targets.columns(data), data.batch
+    del data  # labels of many millions of rows, as signs by now
+    budget.take(batch.nbytes)
+    examples = InMemory(
+        phi, batch, dtype=dtype, threads=thread_count(svm.n_jobs), budget=budget if svm.keep else None
+    )  # fmt: skip
+    problem = Problem(examples, columns, Loss.named(svm.loss), Intercept(svm.intercept))
+    lengths = Lengths(how.announce)
+    lengths.look(phi, batch)
+    examples.on_norms = lengths.note
+    settings = _settings(svm, how, len(problem), budget)
+    if (checkpoint := how.checkpoint_by(svm.solver, in_memory=True)) is not None:
+        checkpoint.problem = _stated(svm, source, phi, targets)
+        settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
+    solver, why, results = solve(svm.solver, problem, settings, how.start)
+    kept_rows, kept_bytes = examples.kept
+    results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
+    spread, scales = lengths.measure(phi, batch), lengths.scales
+    return Found(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread, scales)
+
+
+def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Callable[[str], None]) -> Found:
+    """Train on examples that are read again and again."""
+    from dotadd.sources.cached import as_arrow, remove
+
+    asked = how.solver(svm.solver)
+    solver, why = ("stream" if asked is None else asked.name), "asked for"
+    if svm.solver == "auto":
+        why = f"the examples take more than {words(budget)} of memory"
+    checkpoint = how.checkpoint_by(solver, in_memory=False)
+    copies: list[Path] = []
+    try:
+        if not how.resume and (svm.solver != solver or SOLVERS[solver].needs is Needs.PASSES):
+            announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
+        source, copies = as_arrow(source, announce=announce)
+        dtype, threads = np.dtype(svm.dtype).type, thread_count(svm.n_jobs)
+
+        def resolved(data: Chunk, shape: Shape) -> FeatureMap:
+            return resolved_map(how.phi, data, shape)
+
+        survey = Survey.of(source, resolved, piece_bytes(max(budget, LEAST)), dtype)
+        targets = survey.tally.targets(svm.C, svm.class_weight, source.name)
+        least = least_memory(survey.tally.rows)
+        if budget < least:
+            announce(f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used")
+        memory = max(budget, least)
+        shared = Budget(memory)
+        shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
+        loss, intercept = Loss.named(svm.loss), Intercept(svm.intercept)
+        problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
+        settings = _settings(svm, how, len(problem), shared)
+        lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
+        lengths.look(survey.phi, some)
+        spread = lengths.measure(survey.phi, some)
+        if checkpoint is not None:
+            checkpoint.problem = {"solver": solver, **_stated(svm, source, survey.phi, targets)}
+            settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
+        results = SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
+    finally:
+        if not how.keep_cache:
+            remove(copies)
+    names = source.names()
+    return Found(
+        survey.phi, survey.shape, targets.classes, results, survey.tally.rows, source, solver, why, names, spread,
+        lengths.scales,
+    )  # fmt: skip
+
+
+def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
+    """Train on parts of the data that live elsewhere."""
+    from dotadd.cluster import fitting
+    from dotadd.cluster.partitions import Partitions
+
+    method, why = fitting.method_for(svm.solver)
+    if how.resume and not SOLVERS[method].checkpoints:
+        raise DotaddError(f'solver="{method}" is done in one round, and there is nothing to resume')
+    where = how.checkpoint_by(method, in_memory=False)
+    if where is not None:
+        where.path = os.path.abspath(where.path)
+    memory = None if svm.memory is None else parse_bytes(svm.memory)
+    data = None if X is None else Partitions.of(X)
+    if data is not None and (columns := columns_read(how.phi)) is not None:
+        data = data.reading(columns)
+    say = how.announce or (lambda line: None)
+
+    def resolved(data: Chunk, shape: Shape) -> FeatureMap:
+        return resolved_map(how.phi, data, shape)
+
+    with fitting.opened(engine, data, memory, svm.n_jobs, where if how.resume else None, say) as parts:
+        task = fitting.agree(
+            parts, resolved, C=svm.C, class_weight=svm.class_weight, loss=Loss.named(svm.loss),
+            intercept=Intercept(svm.intercept), dtype=np.dtype(svm.dtype).type, seed=svm._seed(),
+        )  # fmt: skip
+        settings = _settings(svm, how, task.problems, Budget(memory or available() // 2))
+        results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=how.resume))
+        fitting.note_skipped(parts, data)
+    return Found(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
+
+
+def memory_for(svm: LinearSVM, how: How) -> int:
+    """Bytes that examples may take: as asked for, or as the run to go on with had, or half of what is free."""
+    if svm.memory is not None:
+        return parse_bytes(svm.memory)
+    had = how.checkpoint.memory_on_disk() if how.resume and how.checkpoint is not None else None
+    return available() // 2 if had is None else had
+
+
+def _stated(svm: LinearSVM, source: Source, phi: FeatureMap, targets: Targets) -> State:
+    """What has to be the same when training goes on."""
+    from dotadd.sources.identity import fingerprint
+
+    return {
+        "data": fingerprint(source), "features": repr(phi), "loss": svm.loss, "intercept": svm.intercept,
+        "cost": targets.cost_of_class.tolist(), "dtype": svm.dtype,
+    }  # fmt: skip
+
+
+def _settings(svm: LinearSVM, how: How, problems: int, budget: Budget) -> Settings:
+    def tell(progress: Progress, k: int) -> None:
+        assert how.on_progress is not None
+        how.on_progress(progress, k, problems)
+
+    told = tell if how.on_progress else None
+    return Settings(svm.tol, svm.max_passes, svm.max_time, svm._seed(), told, budget)
