@@ -65,7 +65,10 @@ class Job:
 
 
 TRAIN = "--solver stream --memory 60kB --jobs 1 --tol 1e-7 --max-passes 60 --checkpoint-every 0.02 --quiet"
+MEMORY = "--jobs 1 --tol 1e-13 --max-passes 600 --checkpoint-every 0.02 --quiet"
 JOBS = {
+    "memory": Job(f"train x.svm -o m --solver dcd --loss logistic -C 1000 {MEMORY}", "m", True),
+    "planes": Job(f"train x.svm -o m --solver ocas -C 1000 {MEMORY}", "m", True),
     "vectors": Job(f"train x.svm -o m {TRAIN} -C 10", "m", True),
     "dna": Job(f"train d.fa -o m {TRAIN} --features WeightedDegree(4)", "m", True),
     "mails": Job(f"train mails.csv -o m {TRAIN} --column text --features NGrams((2,3)).hashed(12)", "m", True),

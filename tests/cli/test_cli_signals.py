@@ -13,6 +13,8 @@ import pytest
 from problems import arrow
 
 import dotadd
+from dotadd import LinearSVM
+from dotadd.errors import NotConvergedWarning
 from dotadd.solvers.result import Reason
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -54,7 +56,12 @@ def started():
         process.wait()
 
 
-KINDS = {"memory": [], "stream": ["--memory", "200kB"], "ocas": ["--solver", "ocas"]}
+KINDS = {
+    "memory": [],
+    "dcd": ["--solver", "dcd", "--checkpoint-every", "1000"],
+    "ocas": ["--solver", "ocas", "--checkpoint-every", "1000"],
+    "stream": ["--memory", "200kB"],
+}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +69,7 @@ KINDS = {"memory": [], "stream": ["--memory", "200kB"], "ocas": ["--solver", "oc
     [  # the first is answered with a proof, the other two by the same lines without one
         ("SIGINT", "memory"),
         ("SIGINT", "stream"),
-        ("SIGINT", "ocas"),
+        ("SIGINT", "dcd"),
         ("SIGTERM", "memory"),
         ("SIGTERM", "ocas"),
         ("SIGHUP", "stream"),
@@ -80,7 +87,13 @@ def test_a_signal_saves_the_model_so_far(data, started, tmp_path, name, kind):
     assert training["reason"] == Reason.INTERRUPTED.value
     measured = training["gap"] is not None and np.isfinite(training["gap"])
     assert measured == (name == "SIGINT"), "there is time for the proof after Ctrl-C only"
-    assert (tmp_path / "m.checkpoint").exists() is (kind == "stream")
+    assert (tmp_path / "m.checkpoint").exists() is (kind != "memory")
+    if kind != "memory":
+        svm = LinearSVM(C=1000.0, tol=1e-13, max_passes=training["passes"] + 2)
+        with pytest.warns(NotConvergedWarning):
+            svm.fit(data, checkpoint=tmp_path / "m.checkpoint", resume=True)
+        assert svm.result_.solver == kind
+        assert svm.result_.passes >= training["passes"] + 2
 
 
 @pytest.mark.parametrize("kind", ["memory", "stream"])

@@ -27,7 +27,7 @@ def test_lazy_scaling_and_averaging_equal_the_plain_steps(intercept):
     rng = np.random.default_rng(1)
     orders = [rng.permutation(50).astype(np.int32) for _ in range(3)]
     for order in orders:
-        _pass(p, [state], norms, rate, order, 3.0, True, Clock())
+        assert sum(_pass(p, [state], norms, rate, order, 3.0, True, Clock())) == len(order)
     last, mean = naive.sgd(X, y, cost, hinge_step, 3.0, np.concatenate(orders), 50, rate, intercept)
     for found, expected in ((state.last(), last), (state.average(), mean)):
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-9, atol=1e-12)

@@ -148,12 +148,12 @@ def test_a_run_goes_on_with_the_budget_it_had_whatever_is_free_now(tmp_path, fre
     path = arrow(tmp_path / "x.arrow", 4000, 20, batch=100)
     options = {"n_jobs": 1, "random_state": 3, "C": 0.1}
     with monkeypatch.context() as then:
-        then.setattr("dotadd.estimators.linear.available", lambda: 200_000)
+        then.setattr("dotadd.estimators.fitting.available", lambda: 200_000)
         unbroken = quiet_fit(LinearSVM(**options), path)
         file = tmp_path / "c"
         with pytest.warns(NotConvergedWarning):
             quiet_fit(LinearSVM(**options, max_passes=1), path, checkpoint=file)
-    monkeypatch.setattr("dotadd.estimators.linear.available", lambda: free)
+    monkeypatch.setattr("dotadd.estimators.fitting.available", lambda: free)
     resumed = quiet_fit(LinearSVM(**options), path, checkpoint=file, resume=True, keep_checkpoint=True)
     assert resumed.result_.solver == "stream"
     assert resumed.coef_.tobytes() == unbroken.coef_.tobytes()

@@ -160,8 +160,8 @@ def solve(engine: Engine, task: Task, method: str, settings: Settings) -> list[R
     checkpoint = settings.checkpoint
     if checkpoint is not None:
         checkpoint.problem = {
-            "parts": getattr(engine, "groups", engine.parts), "rows": task.rows, "features": repr(task.phi),
-            "loss": task.loss.name.lower(), "intercept": task.intercept.value,
+            "solver": method, "parts": getattr(engine, "groups", engine.parts), "rows": task.rows,
+            "features": repr(task.phi), "loss": task.loss.name.lower(), "intercept": task.intercept.value,
             "cost": task.targets.cost_of_class.tolist(), "dtype": task.dtype.__name__,
         }  # fmt: skip
     return cocoa(engine, task, settings)

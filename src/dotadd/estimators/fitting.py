@@ -77,10 +77,11 @@ class How:
         assert self.checkpoint is not None
         if asked is not None and not asked.checkpoints:
             raise DotaddError(f"solver={name!r} cannot resume what it has begun; {_that_can(asked)} can")
-        wrote = self.checkpoint.solver_on_disk()
+        wrote, where = self.checkpoint.solver_on_disk(), self.checkpoint.path
         if wrote not in SOLVERS or (asked is not None and wrote != name):
-            told = f"solver was {wrote}, and is {name}" if asked else f"nobody knows a solver {wrote}"
-            raise CheckpointError(f"{self.checkpoint.path}: is a checkpoint of another problem: {told}")
+            raise CheckpointError(f"{where}: is a checkpoint of another problem: solver was {wrote}, and is {name}")
+        if asked is None and SOLVERS[wrote].needs is Needs.PARTS:
+            raise CheckpointError(f"{where}: is a checkpoint of parts of the data: give engine= (--workers)")
         return SOLVERS[wrote]
 
     def checkpoint_by(self, solver: str, *, in_memory: bool) -> Checkpoint | None:
@@ -193,6 +194,7 @@ def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
     method, why = fitting.method_for(svm.solver)
     if how.resume and not SOLVERS[method].checkpoints:
         raise DotaddError(f'solver="{method}" is done in one round, and there is nothing to resume')
+    how.solver(method)  # refuses what another one wrote
     where = how.checkpoint_by(method, in_memory=False)
     if where is not None:
         where.path = os.path.abspath(where.path)

@@ -127,8 +127,9 @@ class Checkpoint:
         return dict(self._read()[1]["problem"])
 
     def solver_on_disk(self) -> str:
-        """The solver that wrote the file; earlier versions told of none, and had this one alone."""
-        return str(self.problem_on_disk().get("solver", "stream"))
+        """The solver that wrote the file; earlier versions had two alone that did, and told of none."""
+        problem = self.problem_on_disk()
+        return str(problem.get("solver", "cocoa" if "parts" in problem else "stream"))
 
     def memory_on_disk(self) -> int | None:
         """Bytes that examples might take in the run that wrote the file, if it had such a limit."""
