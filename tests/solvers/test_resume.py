@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -307,6 +308,30 @@ def test_what_wrote_a_checkpoint_goes_on_with_it_and_nothing_else_does(tmp_path)
         machine().fit(X, y, checkpoint=where, resume=True, start=machine().fit(X, y).result_)
     assert where.read_bytes() == before
     assert quiet(machine(), X, y, checkpoint=where, resume=True).result_.solver == "ocas"
+
+
+@pytest.mark.parametrize("later", [-10, -1, 1, 4])
+def test_auto_that_changes_its_mind_goes_on_before_and_after_it_does(tmp_path, later):
+    """Coordinate descent creeps, as in test_choice.py, and cutting planes go on from its w."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 6)) * np.where(rng.random(4000) < 0.003, 40.0, 0.5)[:, None]
+    y = np.where(X @ rng.normal(size=6) + 2.0 * rng.normal(size=4000) > 0, 1, -1)
+    expected = machine(C=1.0).fit(X, y).result_
+    assert expected.solver == "ocas"
+    tells, heard = int(re.search(r"crept, and after (\d+) passes", expected.why)[1]) + later, []
+
+    def stop(progress, k, n):
+        heard.append(progress)
+        if len(heard) == tells:
+            raise KeyboardInterrupt
+
+    where = tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        quiet(machine(C=1.0), X, y, on_progress=stop, checkpoint=where)
+    assert Checkpoint(str(where)).solver_on_disk() == ("dcd" if later < 0 else "ocas")
+    resumed = machine(C=1.0, random_state=5).fit(X, y, checkpoint=where, resume=True).result_
+    assert resumed.solver == "ocas"
+    assert_same([resumed], [expected])
 
 
 def test_what_parts_have_written_is_not_taken_for_something_else(tmp_path):
