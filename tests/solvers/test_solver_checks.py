@@ -78,6 +78,18 @@ def test_a_solver_far_from_the_optimum_that_proves_nothing_is_found():
         check_solver(Solver("far", "stays at 0", Needs.ROWS, solve))
 
 
+def test_a_solver_that_says_it_can_be_resumed_and_cannot_is_found():
+    def anew(problem, settings, start):
+        return DCD(problem, replace(settings, checkpoint=None, resume=False), start)
+
+    def forgetful(problem, settings, start):
+        return DCD(problem, replace(settings, resume=False), start)
+
+    for solve, complaint in ((anew, "writes a last checkpoint"), (forgetful, "ends with the same bits")):
+        with pytest.raises(AssertionError, match=complaint):
+            check_solver(replace(DCD, solve=solve))
+
+
 def test_solvers_of_parts_are_not_checked():
     with pytest.raises(AssertionError, match="takes an engine"):
         check_solver(SOLVERS["cocoa"])

@@ -8,6 +8,8 @@ Each check raises AssertionError with a sentence that says what is wrong and wha
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -21,6 +23,7 @@ from dotadd.problem.columns import Columns, PassingColumns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Intercept, Problem
+from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, Solver
@@ -52,6 +55,8 @@ def check_solver(solver: Solver, *, seed: int = 0) -> None:
     _check_limit(solver, X, ys, loss, intercept)
     if solver.warm:
         _check_warm(solver, X, ys, loss, intercept)
+    if solver.checkpoints:
+        _check_resumed(solver, X, ys, loss, intercept)
 
 
 def _noting(told: list[int]) -> Callable[[Progress, int], None]:
@@ -152,6 +157,20 @@ def _check_warm(solver: Solver, X: np.ndarray, ys: list[np.ndarray], loss: Loss,
     for before, after in zip(cold, solver(problem, replace(settings), cold), strict=True):
         assert after.primal <= (1.0 + TOL) * before.primal + 1e-12, "a warm start must not lead away from the answer"
         assert after.passes <= before.passes, "from its own answer it takes no more passes than from nothing"
+
+
+def _check_resumed(solver: Solver, X: np.ndarray, ys: list[np.ndarray], loss: Loss, intercept: Intercept) -> None:
+    def solve(settings: Settings) -> list[Result]:
+        return solver(_problem(solver, X, ys, np.full(ROWS, COST), loss, intercept), settings)
+
+    settings = Settings(tol=1e-6, max_passes=500)
+    with tempfile.TemporaryDirectory() as folder:
+        where = Checkpoint(os.path.join(folder, "c"))
+        solve(replace(settings, max_passes=2, checkpoint=where))
+        assert os.path.exists(where.path), "at the limit on passes it writes a last checkpoint, from which it can go on"
+        resumed = solve(replace(settings, seed=1, checkpoint=where, resume=True))
+    for whole, result in zip(solve(settings), resumed, strict=True):
+        assert np.array_equal(whole.w, result.w), "training that was cut short and resumed ends with the same bits"
 
 
 def _margins(X: np.ndarray, y: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:
