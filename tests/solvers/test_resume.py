@@ -345,7 +345,7 @@ def test_what_parts_have_written_is_not_taken_for_something_else(tmp_path):
 KILLED = """
 import sys
 from dotadd import LinearSVM
-svm = LinearSVM(solver=sys.argv[1], loss="squared_hinge", C=1000.0, tol=1e-13, max_passes=10**9, n_jobs=2)
+svm = LinearSVM(solver=sys.argv[1], loss="squared_hinge", C=10.0, tol=1e-13, max_passes=10**9, n_jobs=2)
 svm.fit(
     "x.svm", checkpoint="c", checkpoint_every=1e-3, resume=sys.argv[2] == "resume",
     on_progress=lambda progress, k, n: print(progress.passes, flush=True),
@@ -378,7 +378,7 @@ def test_sigkill_at_any_moment_does_no_harm(tmp_path, solver):
             return  # nothing was left to do
     record = json.loads(np.load(tmp_path / "c")["record"].tobytes())
     assert record["problem"]["solver"] == solver
-    svm = LinearSVM(loss="squared_hinge", C=1000.0, tol=1e-2, max_passes=20_000)
+    svm = LinearSVM(solver=solver, loss="squared_hinge", C=10.0, tol=1e-2, max_passes=20_000)
     quiet(svm, str(tmp_path / "x.svm"), checkpoint=tmp_path / "c", resume=True)
     assert all(result.converged for result in svm.result_)
     assert {result.solver for result in svm.result_} == {solver}
