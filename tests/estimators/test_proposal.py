@@ -41,8 +41,8 @@ def test_each_column_is_taken_for_what_it_holds(tmp_path):
     phi = parse(found.expression)
     assert phi == parse(
         'Column("note", WordNGrams((1, 2)).tfidf()) + Column("url", NGrams((3, 5)).tfidf()) + '
-        'Column("sequence", Spectrum(6).normalized()) + Number("age", "size").scaled("std") + Category("job") + '
-        'Date("when")'
+        'Column("sequence", Spectrum(6).normalized()) + Number("age", "size").scaled("std") + '
+        'Category("job").indexed() + Date("when")'
     )
     assert found.left_out == {
         "customer_id": "a number for each row",
@@ -72,7 +72,7 @@ def test_what_needs_no_map_gets_none(tmp_path):
 
 def test_what_is_always_the_same_in_the_first_of_many_rows_is_read():
     data = pd.DataFrame({"flag": [0] * 5000, "kind": ["a", "b"] * 2500, "word": ["x"] * 5000})
-    assert propose(data).expression == "Number('flag').scaled(\"std\") + Category('kind', 'word')"
+    assert propose(data).expression == "Number('flag').scaled(\"std\") + Category('kind', 'word').indexed()"
 
 
 def test_a_fit_without_a_map_tells_what_it_reads():
@@ -102,7 +102,7 @@ def test_a_file_without_a_header_has_columns_by_number(tmp_path, monkeypatch, ca
     table()[["age", "job", "label"]].to_csv("x.csv", index=False, header=False)
     assert run(["train", "x.csv", "-o", "m.dotadd", "--no-header", "--label", "2"]) == 0
     out, err = capsys.readouterr()
-    assert "features: Number('0').scaled(\"std\") + Category('1')" in err
+    assert "features: Number('0').scaled(\"std\") + Category('1').indexed()" in err
     assert "300 in 2 classes" in out
     assert run(["evaluate", "m.dotadd", "x.csv"]) == 0
     assert "rows      300" in capsys.readouterr().out

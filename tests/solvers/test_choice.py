@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from problems import LOSSES, noisy, problem
 
-from dotadd import LinearSVM
-from dotadd.solvers.table import Needs, choose_solver, that_need
+from dotadd import BagOfWords, LinearSVM
+from dotadd.problem.examples import InMemory
+from dotadd.solvers.table import Needs, choose_solver, features_met, that_need
+from dotadd.sources import open as open_source
 
 SOLVERS = that_need(Needs.ROWS, Needs.PASSES)
 
@@ -91,3 +93,15 @@ def test_a_limit_on_passes_holds_for_both_together():
         svm = LinearSVM(C=1.0, max_passes=most, random_state=0).fit(X, y)
         assert svm.result_.passes <= most
         assert svm.result_.gap is not None
+
+
+def test_slots_that_no_row_has_do_not_make_data_wide():
+    rng = np.random.default_rng(0)
+    few = [f"{a} {b}" for a, b in zip(rng.choice(list("abc"), 4000), rng.choice(list("xyz"), 4000), strict=True)]
+    many = [" ".join(f"w{k}" for k in rng.integers(0, 20_000, 6)) for _ in range(4000)]
+    for texts, wide in ((few, False), (many, True)):
+        batch = open_source(texts).load().batch
+        examples = InMemory(BagOfWords(bits=18), batch)
+        met = len(np.unique(BagOfWords(bits=18).transform(texts).indices))
+        assert (features_met(examples) >= 400) == wide
+        assert features_met(examples) == met or wide, "all that there are were seen"

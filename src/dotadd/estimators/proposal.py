@@ -29,6 +29,7 @@ WORDS = 3.0  # in a cell, on average: then it is text
 LETTERS = 12.0  # in a cell of no blanks, on average: then parts of it may come again, as in an address
 OFTEN = 0.5  # of the rows at most have a value of their own where values come again
 ID = re.compile(r"(.*[_\W])?(id|key|index|row|nr|no|uuid|guid)", re.IGNORECASE)
+FEW = 100  # values of a column: then each has a slot of its own, and otherwise they are hashed
 DNA = re.compile(rb"[ACGTNacgtn]{20,}")
 
 
@@ -92,7 +93,7 @@ def _kind_of(name: str, cells: Sequence[bytes], all_seen: bool) -> tuple[str, st
     written = [cell for cell in cells if cell.decode(errors="replace") not in NOTHING]
     distinct = set(written)
     if not written:
-        return ("", "empty") if all_seen else ("category", "")
+        return ("", "empty") if all_seen else ("categories", "")
     if all_seen and len(distinct) == 1 and len(written) == len(cells):
         return "", "always the same"
     if all(map(_is_number, distinct)):
@@ -105,7 +106,7 @@ def _kind_of(name: str, cells: Sequence[bytes], all_seen: bool) -> tuple[str, st
     if sum(len(cell.split()) for cell in written) >= WORDS * len(written):
         return "text", ""
     if len(distinct) <= max(2.0, OFTEN * len(written)) or len(written) < SOME:
-        return "category", ""
+        return ("category" if len(distinct) <= FEW else "categories"), ""
     if len(distinct) == len(written) and ID.fullmatch(name):
         return "", "a name for each row"
     if sum(map(len, written)) >= LETTERS * len(written) or any(b" " in cell for cell in distinct):
@@ -142,6 +143,7 @@ PARTS: dict[str, Callable[[list[str]], str]] = {
     "letters": lambda names: _columns(names, "NGrams((3, 5)).tfidf()"),
     "dna": lambda names: _columns(names, "Spectrum(6).normalized()"),
     "number": lambda names: _listed("Number", names) + '.scaled("std")',
-    "category": lambda names: _listed("Category", names),
+    "category": lambda names: _listed("Category", names) + ".indexed()",
+    "categories": lambda names: _listed("Category", names),
     "date": lambda names: _listed("Date", names),
 }  # by what columns hold, in the order in which an expression names them

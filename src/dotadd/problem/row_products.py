@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.core.block import Block
+from dotadd.core.block import Block, every_row
 from dotadd.core.kept import merge
 from dotadd.problem.examples import InMemory
 
@@ -27,7 +27,7 @@ def row_products(examples: InMemory, rows: np.ndarray) -> np.ndarray:
         numbers, places = np.unique(block.indices, return_inverse=True)
         indices, slots = places.astype(np.uint32), len(numbers)
     counts = np.zeros(slots, np.int64)
-    _count(block.start, block.end, indices, counts)
+    count_features(block.start, block.end, indices, every_row(count), counts)
     products = np.zeros((count, count))
     often = np.flatnonzero(counts >= max(2.0, OFTEN * count))
     column = np.full(slots, -1, np.int64)
@@ -81,10 +81,10 @@ def _copy(start, end, indices, values, at, cursor, out_indices, out_values):
 
 
 @kernel
-def _count(start, end, indices, out):
-    """How many rows have each of the features."""
-    for r in range(len(start)):
-        for k in range(np.uint64(start[r]), np.uint64(end[r])):
+def count_features(start, end, indices, at, out):
+    """Count how many of these rows have each of the features, in which no index occurs twice."""
+    for j in range(len(at)):
+        for k in range(np.uint64(start[at[j]]), np.uint64(end[at[j]])):
             out[indices[k]] += 1
 
 

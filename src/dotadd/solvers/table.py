@@ -19,19 +19,23 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dotadd.core.block import inner_product
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError
+from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Examples, Problem
+from dotadd.problem.row_products import count_features
 
 if TYPE_CHECKING:
-    from dotadd.problem.examples import InMemory
     from dotadd.solvers.result import Progress, Result
     from dotadd.solvers.run import Settings
 
 Solve = Callable[..., "list[Result]"]
 
 TALL = 10  # rows for each feature
+LOOKED_AT, LOOKED_UP = 500, 1 << 24  # rows that tell which features occur, and features among which they are counted
 CREEPS = 40.0  # visits for each example that seem to be left: then a batch solver ends sooner on tall data
 STIFF = {Loss.HINGE: 50.0, Loss.SQUARED_HINGE: 3.0, Loss.LOGISTIC: 10.0}  # C |phi|^2, on average
 
@@ -257,8 +261,8 @@ def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | N
         return name, "asked for"
     if start and start[0].solver:
         return start[0].solver, "goes on from its own earlier result"
-    rows, dim = len(problem.examples), problem.examples.dim
-    if not _tall(problem):
+    rows, dim = len(problem.examples), features_met(problem.examples)
+    if rows < TALL * dim:
         return "dcd", f"fewer than {TALL} rows for each of {dim:,} features, where coordinate descent is fastest"
     stiff = inner_product(problem.columns.cost(0), problem.examples.squared_norms()) / rows
     how = f"rows are many times the {dim:,} features, and C |phi|^2 is {stiff:.3g} on average"
@@ -267,8 +271,29 @@ def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | N
     return batch_solver(problem.loss), f"{how}: coordinate descent would creep"
 
 
+def features_met(examples: Examples) -> int:
+    """How many features rows have among them, about: of a hash table that was made large most slots may be empty.
+
+    Some rows tell. Those that only one of them has stand for as many more as there are rows for each that was looked
+    at.
+    """
+    rows, dim = len(examples), examples.dim
+    if not isinstance(examples, InMemory) or examples.bulk or not TALL * examples.mean_length <= rows < TALL * dim:
+        return dim
+    if dim > LOOKED_UP:
+        return dim
+    some = np.linspace(0, rows - 1, min(rows, LOOKED_AT)).astype(np.uint32)
+    times = np.zeros(dim, np.int64)
+    for block, at, _ in examples.blocks(some):
+        if block.indices is None:  # every row has all of them
+            return dim
+        count_features(block.start, block.end, block.indices, at, times)
+    alone = int(np.count_nonzero(times == 1))
+    return min(dim, int(np.count_nonzero(times)) + alone * (rows // len(some) - 1))
+
+
 def _tall(problem: Problem[Examples]) -> bool:
-    return len(problem.examples) >= TALL * problem.examples.dim
+    return len(problem.examples) >= TALL * features_met(problem.examples)
 
 
 def batch_solver(loss: Loss) -> str:
