@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -173,9 +174,61 @@ def words(text: bytes) -> dict[bytes, float]:
 
 
 def word_ngrams(text: bytes, shortest: int, longest: int) -> dict[tuple[bytes, ...], float]:
-    found = re.findall(rb"[A-Za-z0-9_\x80-\xff]+", text)
+    return runs(re.findall(rb"[A-Za-z0-9_\x80-\xff]+", text), shortest, longest)
+
+
+def runs(found: list, shortest: int, longest: int) -> dict[tuple, float]:
+    """Counts of the runs of so many things."""
     lengths = range(shortest, longest + 1)
     return dict(Counter(tuple(found[i : i + n]) for n in lengths for i in range(len(found) - n + 1)))
+
+
+def small(text: str) -> str:
+    """Small letters, one for one; two capitals whose small letters have more bytes stay."""
+    return "".join(
+        c if c in "\u023a\u023e" else "i" if c == "\u0130" else "\u03c3" if c in "\u03a3\u03c2" else c.lower()
+        for c in text
+    )
+
+
+def bare(text: str) -> str:
+    """Without accents, as scikit-learn strips them, where a letter does not become longer."""
+    found = []
+    for c in text:
+        parts = "".join(d for d in unicodedata.normalize("NFKD", c) if not unicodedata.combining(d))
+        found.append(
+            parts if len(parts.encode("utf-8", "surrogateescape")) <= len(c.encode("utf-8", "surrogateescape")) else c
+        )
+    return "".join(found)
+
+
+LETTER = r"[\w\udc80-\udcff]"  # of Unicode, or a byte that is no part of it
+
+
+def unicode_words(text: bytes) -> list[str]:
+    return re.findall(f"{LETTER}+", small(text.decode("utf-8", "surrogateescape")))
+
+
+def identifiers(text: str) -> list[str]:
+    """The parts of names, letter by letter."""
+    found, previous = [], ""
+    for at, c in enumerate(text):
+        if not re.match(r"[^\W_]", c):
+            previous = ""
+            continue
+        following = text[at + 1 : at + 2]
+        capital, was_capital = small(c) != c, small(previous) != previous
+        hump = capital and not was_capital and not previous.isdecimal()
+        last_of_several = capital and was_capital and re.match(r"[^\W\d_]", following) and small(following) == following
+        if not previous or c.isdecimal() != previous.isdecimal() or hump or last_of_several:
+            found.append("")
+        found[-1] += small(c)
+        previous = c
+    return found
+
+
+def url_words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", small(re.sub(r"%[0-9A-Fa-f]{2}", " ", text)))
 
 
 NEIGHBOURS = ((-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1))  # of bits 0 to 7, (row, column)

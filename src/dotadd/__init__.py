@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
     from dotadd.features.terms import Hashed as Hashed
-    from dotadd.features.text import BagOfWords as BagOfWords
     from dotadd.features.text import NGrams as NGrams
-    from dotadd.features.text import WordNGrams as WordNGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
     from dotadd.features.weighted_degree import WeightedDegreeShift as WeightedDegreeShift
+    from dotadd.features.words import BagOfWords as BagOfWords
+    from dotadd.features.words import WordNGrams as WordNGrams
     from dotadd.genome.poim import letter_chances as letter_chances
     from dotadd.genome.poim import oligomer_importance as oligomer_importance
     from dotadd.genome.windows import Windows as Windows
@@ -84,8 +84,9 @@ __all__, __getattr__ = lazy(
         ".features.spectrum": ["GappySpectrum", "MismatchSpectrum", "Spectrum", "WeightedSpectrum"],
         ".features.stack": ["Stack"],
         ".features.terms": ["Hashed"],
-        ".features.text": ["BagOfWords", "NGrams", "WordNGrams"],
+        ".features.text": ["NGrams"],
         ".features.weighted_degree": ["WeightedDegree", "WeightedDegreeShift"],
+        ".features.words": ["BagOfWords", "WordNGrams"],
         ".estimators.kernel": ["KernelSVM"],
         ".model.kernel": ["KernelModel"],
         ".data.lattices": ["Lattices"],

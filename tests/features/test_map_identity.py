@@ -19,7 +19,7 @@ from dotadd.features.expression import KNOWN
 RNG = np.random.default_rng(0)
 DNA = Strings.from_list(["".join(row) for row in RNG.choice(list("ACGT"), (9, 12))])
 RNA = Strings.from_list(["ACGUUGCA", "ACCA"])
-WORDS = Strings.from_list(["The end of the End", "an end", "no no no"])
+WORDS = Strings.from_list(["The end of the End", "an end", "no no no", "ÄRGER an_Áxe a%20b naïf"])
 ROWS = DenseRows(RNG.normal(size=(5, 4)).astype(np.float32))
 IMAGES = Images(RNG.integers(0, 256, (4, 16, 16)).astype(np.uint8))
 
@@ -28,6 +28,11 @@ def copying(weight: float) -> Automaton:
     return Automaton.from_arcs([(0, 0, ord(letter), ord(letter), weight) for letter in "ACGT"], [0])
 
 
+TEXT = {"bits": (12, 13), "lowercase": (True, False), "accents": ("keep", "strip"), "unicode": (True, False)}
+TOKENS = {
+    "binary": (False, True), "tokens": ("words", "identifiers", "urls"), "shortest_word": (1, 2),
+    "stop": (None, "english", ("an", "end")),
+}  # fmt: skip
 STRINGS = {"alphabet": ("dna", "ACGTN"), "span": (None, (2, 9))}
 # of each map, a batch for it and two values or more of each of its parameters; the first ones are used together
 MAPS: dict[str, tuple] = {
@@ -49,9 +54,11 @@ MAPS: dict[str, tuple] = {
         DNA,
         {"degree": (2, 3), "shift": (1, 2), "weights": (None, "uniform", [1.0, 2.0]), "length": (12, 13)} | STRINGS,
     ),
-    "NGrams": (WORDS, {"n": (2, 3, (2, 3)), "bits": (12, 13), "lowercase": (True, False)}),
-    "BagOfWords": (WORDS, {"bits": (12, 13), "lowercase": (True, False), "binary": (False, True)}),
-    "WordNGrams": (WORDS, {"n": (1, 2, (1, 2)), "bits": (12, 13), "lowercase": (True, False), "binary": (False, True)}),
+    "NGrams": (
+        WORDS, {"n": (2, 3, (2, 3)), "within": ("text", "words"), "unit": ("bytes", "characters")} | TEXT,
+    ),
+    "BagOfWords": (WORDS, TEXT | TOKENS),
+    "WordNGrams": (WORDS, {"n": (1, 2, (1, 2))} | TEXT | TOKENS),
     "LBP": (IMAGES, {"levels": (None, 1), "window": (None, (8, 8)), "size": (None, (16, 16))}),
     "Rational": (
         DNA,

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import dotadd
+from dotadd import parse
+from dotadd.features.expression import maps_of_0_1
 
 FILES = Path(__file__).parent / "files_0_1"
 SAID = json.loads((FILES / "said.json").read_text())
@@ -28,4 +30,12 @@ def test_a_file_of_0_1_loads_and_predicts_as_then(name):
     model = dotadd.load(FILES / f"{name}.dotadd")
     np.testing.assert_allclose(model.decision_function(rows), said["scores"], rtol=1e-4, atol=2e-6)
     if said["features"] is not None:
-        assert repr(model.phi) == said["features"]
+        assert model.phi == parse(said["features"], maps_of_0_1()).resolve(model.shape)
+
+
+def test_words_of_0_1_stay_as_they_were_when_a_model_is_saved_again(tmp_path):
+    said = SAID["stack_of_normalized"]
+    dotadd.load(FILES / "stack_of_normalized.dotadd").save(tmp_path / "again.dotadd")
+    again = dotadd.load(tmp_path / "again.dotadd")
+    np.testing.assert_allclose(again.decision_function(said["rows"]), said["scores"], rtol=1e-4, atol=2e-6)
+    assert "BagOfWords(bits=6, unicode=False)" in repr(again.phi)

@@ -25,10 +25,22 @@ STRING_MAPS = [
     "WeightedDegree(3, span=(1, None))",
     "WeightedDegree(5, weights=(0, 1, 1, 1, 0.5)).hashed(5)",
     "NGrams((2, 3), bits=9)",
+    "NGrams((2, 3), bits=9, unicode=False)",
+    "NGrams((1, 3), bits=9, unit='characters')",
     "WeightedDegree(2, alphabet='ACGTacgtn')",
     "0.5 * WeightedSpectrum(2) + (Spectrum(1) + 2.0 * WeightedDegree(4).hashed(4)).normalized()",
     "(Spectrum(2) + WeightedDegree(2)).hashed(7) + 0.0 * Spectrum(1) + Spectrum(1)",
 ]
+TEXT_MAPS = [
+    "WordNGrams((1, 2), bits=8)",
+    "WordNGrams((1, 2), bits=8, binary=True, tokens='identifiers', stop='english')",
+    "WordNGrams((1, 3), bits=20, accents='strip', tokens='urls', shortest_word=2)",
+    "WordNGrams((1, 2), bits=20, stop=('the', 'CAT'), lowercase=False)",
+    "BagOfWords(unicode=False)",
+    "NGrams((1, 6), within='words')",
+    "NGrams((4, 6), within='words', unit='characters', accents='strip')",
+]
+TEXTS = ["The Cat, the cät parseHTTP_Header2 été", "", "x%20y Straße a b the", "ÀÉ 我们喜欢 \udcff", "Cat"]
 
 
 def filled(phi: FeatureMap, batch) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -78,7 +90,7 @@ def test_a_named_feature_alone_in_its_place_falls_into_the_slot_that_fill_wrote(
         assert int(written[row][0][n]) in slots
 
 
-@pytest.mark.parametrize("expression", [*STRING_MAPS, "WordNGrams((1, 2), bits=8)"])
+@pytest.mark.parametrize("expression", [*STRING_MAPS, *TEXT_MAPS])
 def test_beyond_counts_from_the_end_of_a_row(expression):
     batch = Strings.from_list(STRINGS)
     phi = parse(expression).resolve(Shape.of(batch))
@@ -87,6 +99,21 @@ def test_beyond_counts_from_the_end_of_a_row(expression):
     _, beyond = phi.origins(batch, rows, nth)
     expected = nth - np.array(counts)[rows]
     assert np.array_equal(beyond, np.where(expected < 0, -1, expected))
+
+
+@pytest.mark.parametrize("expression", TEXT_MAPS)
+def test_a_named_run_of_text_falls_into_its_slot_again(expression):
+    """The name alone is a text that has this feature; blanks around words come back by themselves."""
+    phi = parse(expression)
+    batch = Strings.from_list([text.encode("utf-8", "surrogateescape") for text in TEXTS])
+    written = filled(phi, batch)
+    rows, nth = all_of([len(slots) for slots, _ in written])
+    names, beyond = phi.origins(batch, rows, nth)
+    assert (beyond == -1).all()
+    texts = [name.strip() if "within" in expression else name for name in names.text]
+    again = [set(slots.tolist()) for slots, _ in filled(phi, Strings.from_list(texts))]
+    for row, n, name, slots in zip(rows, nth, names.text, again, strict=True):
+        assert name == b" " or int(written[row][0][n]) in slots, name
 
 
 def test_parts_of_a_stack_are_told_apart_by_their_expressions():

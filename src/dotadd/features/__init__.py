@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
     from dotadd.features.terms import Hashed as Hashed
-    from dotadd.features.text import BagOfWords as BagOfWords
     from dotadd.features.text import NGrams as NGrams
-    from dotadd.features.text import WordNGrams as WordNGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
     from dotadd.features.weighted_degree import WeightedDegreeShift as WeightedDegreeShift
+    from dotadd.features.words import BagOfWords as BagOfWords
+    from dotadd.features.words import WordNGrams as WordNGrams
 
 MAPS = {
     ".linear": ["Linear"],
@@ -38,7 +38,8 @@ MAPS = {
     ".polynomial": ["Polynomial"],
     ".spectrum": ["Spectrum", "WeightedSpectrum", "GappySpectrum", "MismatchSpectrum"],
     ".weighted_degree": ["WeightedDegree", "WeightedDegreeShift"],
-    ".text": ["NGrams", "BagOfWords", "WordNGrams"],
+    ".text": ["NGrams"],
+    ".words": ["BagOfWords", "WordNGrams"],
     ".lbp": ["LBP"],
     ".rational": ["Rational"],
     ".columns": ["Column"],

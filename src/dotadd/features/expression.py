@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +59,19 @@ METHODS_TEXT = (
 def parse(text: str, extra: Mapping[str, Callable[..., FeatureMap]] | None = None) -> FeatureMap:
     """The map that an expression describes. `extra` gives the names of further maps."""
     return FeatureReader(KNOWN | dict(extra or {})).read(text)
+
+
+TEXT_MAPS = ("NGrams", "BagOfWords", "WordNGrams")
+
+
+def maps_of_0_1() -> dict[str, Callable[..., FeatureMap]]:
+    """Maps that meant something else in expressions of versions up to 0.1, which read text byte by byte."""
+    return {name: partial(KNOWN[name], unicode=False) for name in TEXT_MAPS}
+
+
+def reads_text(expression: str) -> bool:
+    """Whether an expression names such a map, so that files with it have to tell which reading they mean."""
+    return any(f"{name}(" in expression for name in TEXT_MAPS)
 
 
 class FeatureReader(Reader):

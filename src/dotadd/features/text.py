@@ -1,34 +1,21 @@
-"""NGrams, BagOfWords and WordNGrams: hashed features of text.
-
-Text is the bytes of its UTF-8, so a letter beyond ASCII counts as two or more. Lower case is made of ASCII's capitals.
-"""
+"""NGrams: counts of runs of characters, hashed; and what maps of text have in common."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import numpy as np
 
 from dotadd._jit import inner, kernel
-from dotadd.core.block import Block, table_size
+from dotadd._util.expression import quoted
 from dotadd.data.batches import Batch, Strings
 from dotadd.errors import FeatureError
-from dotadd.features.alphabet import Alphabet
 from dotadd.features.base import Origins
-from dotadd.features.forms import slot_of
-from dotadd.features.kmer_layout import KmerLayout, packed, shared_hash_layout
-from dotadd.features.kmers import KmerMap, LetterMap, Writer
+from dotadd.features.kmer_layout import SEED, packed
+from dotadd.features.kmers import LetterMap, Writer
 from dotadd.features.leaves import checked_bits, checked_flag, checked_int, named_by_row
+from dotadd.features.reading import TextReading, character, clean
 from dotadd.features.spectrum import MAX_ORDER
-
-
-@lru_cache
-def _letter_codes(lowercase: bool) -> np.ndarray:
-    codes = np.arange(256, dtype=np.uint16)
-    if lowercase:
-        codes[ord("A") : ord("Z") + 1] += 32
-    return codes
 
 
 def _lengths(n: int | tuple[int, int]) -> tuple[int, int]:
@@ -43,9 +30,13 @@ def _lengths(n: int | tuple[int, int]) -> tuple[int, int]:
 class TextMap(LetterMap):
     """Runs of n characters or words, hashed into 2**bits slots."""
 
-    def __init__(self, n: int | tuple[int, int], bits: int, lowercase: bool) -> None:
+    def __init__(
+        self, n: int | tuple[int, int], bits: int, lowercase: bool, accents: str, tokens: str, unicode: bool
+    ) -> None:
         self.shortest, self.longest = _lengths(n)
-        self.bits, self.lowercase = checked_bits(bits), checked_flag("lowercase", lowercase)
+        self.bits, self.lowercase, self.accents = checked_bits(bits), checked_flag("lowercase", lowercase), accents
+        self.unicode = checked_flag("unicode", unicode)
+        self.reading = TextReading(tokens, self.lowercase, accents, self.unicode).checked()
 
     @property
     def n(self) -> int | tuple[int, int]:
@@ -55,157 +46,182 @@ class TextMap(LetterMap):
     def dim(self) -> int:
         return 2**self.bits
 
+    def codes(self) -> np.ndarray:
+        return self.reading.codes
 
-class NGrams(TextMap, KmerMap):
-    """Counts of the runs of n characters, blanks and all, hashed into 2**bits slots.
+
+class NGrams(TextMap):
+    """Counts of the runs of n bytes or characters, blanks and all, hashed into 2**bits slots.
 
     n: their length, or a pair (shortest, longest) for all lengths between. Where texts are not equally long, use
-    `.normalized()`: counts of long ones would outweigh the others.
-    """
-
-    keeps = True  # in texts the same runs come again and again, and are one non-zero once they are kept
-    alphabet = Alphabet("bytes")
-
-    def __init__(self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True) -> None:
-        super().__init__(n, bits, lowercase)
-
-    def codes(self) -> np.ndarray:
-        return _letter_codes(self.lowercase)
-
-    def layout(self) -> KmerLayout:
-        betas = (0.0,) * (self.shortest - 1) + (1.0,) * (self.longest - self.shortest + 1)
-        return shared_hash_layout(betas, self.alphabet.size, self.bits)
-
-
-class WordNGrams(TextMap):
-    """Counts of the runs of n words, hashed into 2**bits slots. A word is a run of letters, digits and underscores.
-
-    Words follow each other whatever stands between them, and their order counts. Every byte beyond ASCII counts as a
-    letter. With binary=True a slot that occurs has the value 1, however often.
-
-    n: how many words, or a pair (shortest, longest) for all lengths between: (1, 2) are single words and pairs.
+        `.normalized()`: counts of long ones would outweigh the others.
+    unit: "bytes" of UTF-8, of which letters beyond ASCII have two or more, so that one n does for every script; or
+        "characters".
+    within: "text", or "words" for the runs within words, which end at blanks and count with a blank before and after
+        them. A word that is shorter than all n counts as a whole.
+    lowercase, accents, unicode: as for WordNGrams.
     """
 
     def __init__(
-        self, n: int | tuple[int, int], *, bits: int = 20, lowercase: bool = True, binary: bool = False
+        self,
+        n: int | tuple[int, int],
+        *,
+        bits: int = 20,
+        lowercase: bool = True,
+        accents: str = "keep",
+        unit: str = "bytes",
+        within: str = "text",
+        unicode: bool = True,
     ) -> None:
-        super().__init__(n, bits, lowercase)
-        self.once = self.distinct = checked_flag("binary", binary)  # `binary` is a method of maps
-        self._plan = packed((self.shortest, self.longest, self.bits, self.once))
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        return super().get_params(deep) | {"binary": self.once}
+        for name, value, known in (("unit", unit, ("bytes", "characters")), ("within", within, ("text", "words"))):
+            if value not in known:
+                raise FeatureError(f"{name} has to be one of {', '.join(known)}, and not {quoted(value)}")
+        super().__init__(n, bits, lowercase, accents, "blanks" if within == "words" else "text", unicode)
+        if unit == "characters" and not self.unicode:
+            raise FeatureError('unit="characters" needs unicode=True')
+        self.unit, self.within = unit, within
 
     def bound(self, batch: Batch) -> int | np.ndarray:
         assert isinstance(batch, Strings)
-        letters = batch.lengths().astype(np.int64) if batch.width is None else batch.width
-        words = (letters + 1) // 2  # between two words is at least one byte
-        runs = sum(np.maximum(words - n + 1, 0) for n in range(self.shortest, self.longest + 1))
-        return runs if isinstance(runs, np.ndarray) else int(runs)
-
-    def codes(self) -> np.ndarray:
-        return _word_codes(self.lowercase)
+        letters = batch.lengths().astype(np.int64) if batch.width is None else np.array(batch.width, np.int64)
+        total = np.zeros_like(letters)
+        for n in range(self.shortest, self.longest + 1):
+            if self.within == "text":
+                total += np.maximum(letters - n + 1, 0)
+            else:  # of a word and its two blanks at most as many as it has letters, where n > 2
+                total += np.where(letters > 0, letters + (n < 3) + (n < 2) * ((letters + 1) // 2), 0)
+        return total if batch.width is None else int(total)
 
     def writer(self) -> Writer:
-        return _write_words, self._plan
+        numbers = self.shortest, self.longest, self.bits, self.unit == "characters", self.within == "words"
+        return _write_ngrams, _plan(self.reading, numbers)
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         assert isinstance(batch, Strings)
-        return named_by_row(self, rows, nth, lambda row: self._runs(batch.take(np.array([row]))))
+        return named_by_row(self, rows, nth, lambda row: self._runs(batch[row]))
 
-    def _runs(self, text: Strings) -> list[bytes]:
-        """The runs of words of one text in the order in which `fill` writes them."""
-        words = re.findall(rb"[0-9A-Za-z_\x80-\xff]+", text[0].lower() if self.lowercase else text[0])
-        lengths = range(self.longest, self.shortest - 1, -1)
-        runs = [b" ".join(words[last - n : last]) for last in range(1, len(words) + 1) for n in lengths if n <= last]
-        if not self.once:
-            return runs
-        twin = WordNGrams(self.n, bits=self.bits, lowercase=self.lowercase)
-        block = Block.scratch(np.array([len(runs)]), self.dim)
-        twin.fill(text, np.zeros(1, np.int64), block)
-        assert block.indices is not None
-        _, first = np.unique(block.indices, return_index=True)
-        return [runs[k] for k in np.sort(first)]
+    def _runs(self, text: bytes) -> list[bytes]:
+        """The runs of a text in the order in which `fill` writes them."""
+        whole = self.within == "words"
+        words = [b" " + word + b" " for word in self.reading.words(text)] if whole else [self.reading.clean(text)]
+        symbols = [self._symbols(word) for word in words]
+        longest = min(self.longest, max(map(len, symbols), default=0))
+        return [
+            b"".join(word[at : at + n])
+            for n in range(1, longest + 1)
+            for word in symbols
+            if n >= self.shortest or (whole and n == len(word))
+            for at in range(len(word) - n + 1)
+        ]
 
-
-class BagOfWords(WordNGrams):
-    """Counts of words, hashed into 2**bits slots: WordNGrams(1).
-
-    bits, lowercase, binary: as for WordNGrams.
-    """
-
-    def __init__(self, *, bits: int = 20, lowercase: bool = True, binary: bool = False) -> None:
-        super().__init__(1, bits=bits, lowercase=lowercase, binary=binary)
+    def _symbols(self, text: bytes) -> list[bytes]:
+        if self.unit == "bytes":
+            return [text[at : at + 1] for at in range(len(text))]
+        return [c.encode("utf-8", "surrogateescape") for c in text.decode("utf-8", "surrogateescape")]
 
 
-@lru_cache
-def _word_codes(lowercase: bool) -> np.ndarray:
-    """For each byte the letter it stands for, plus one; 0 between words."""
-    codes = _letter_codes(lowercase) + np.uint16(1)
-    between = [byte for byte in range(128) if not (chr(byte).isalnum() or chr(byte) == "_")]
-    codes[between] = 0
-    return codes
+@lru_cache(64)
+def _plan(reading: TextReading, numbers: tuple[int, ...]) -> np.ndarray:
+    return packed((*reading.numbers, *numbers), reading.changes)
+
+
+@inner
+def _widened(text, m, characters, out):
+    """The symbols of clean text: its bytes, or its characters. Returns how many there are."""
+    if not characters:
+        for k in range(m):
+            out[k] = text[k]
+        return m
+    count = i = np.uint64(0)
+    while i < m:
+        point, length = character(text, i, m)
+        out[count] = point
+        count += np.uint64(1)
+        i += length
+    return count
+
+
+@inner
+def _padded(symbols, m, out, left):
+    """The words among symbols, each with a blank before and after it, and beside each symbol how many its word still
+    has. Returns how many there are."""
+    count, i = np.uint64(0), np.uint64(0)
+    while i < m:
+        if symbols[i] == np.uint32(0):
+            i += np.uint64(1)
+            continue
+        first = count
+        out[count] = np.uint32(32)
+        count += np.uint64(1)
+        while i < m and symbols[i] != np.uint32(0):
+            out[count] = symbols[i]
+            count += np.uint64(1)
+            i += np.uint64(1)
+        out[count] = np.uint32(32)
+        count += np.uint64(1)
+        for k in range(first, count):
+            left[k] = count - k
+    return count
+
+
+@inner
+def _inside(number, left, runs, n, whole, out):
+    """The hashes of the runs of n symbols that lie within a word, or that are a whole one. Returns how many."""
+    count, before = np.uint64(0), np.uint64(1)
+    for i in range(runs):
+        out[count] = number[i]
+        count += np.uint64((left[i] == n) & (before == np.uint64(1)) if whole else left[i] >= n)
+        before = left[i]
+    return count
+
+
+@inner
+def _next(h, symbol):
+    """The hash of a run, from that of all but its last symbol; as those of k-mers are made."""
+    return np.uint32(np.uint32(np.uint32(h) * np.uint32(0x9E3779B1)) ^ np.uint32(symbol + np.uint32(1)))
+
+
+@inner
+def _slot(h, shift):
+    """The top bits of a hash that is stirred by the finalizer of murmur3."""
+    h = np.uint32(np.uint32(h ^ (h >> np.uint32(15))) * np.uint32(0x85EBCA6B))
+    h = np.uint32(np.uint32(h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+    return np.uint32(h >> shift)
 
 
 @kernel
-def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
-    shortest, longest, bits, binary = plan[0], plan[1], plan[2], plan[3] != 0
+def _write_ngrams(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
+    shortest, longest, shift = np.uint64(plan[3]), np.uint64(plan[4]), np.uint32(32 - plan[5])
+    characters, in_words = plan[6] != 0, plan[7] != 0
+    wide = out_indices.dtype.type
     most = np.int64(0)
-    if binary:
-        for j in range(len(starts)):
-            most = max(most, np.int64(ends[j] - starts[j]))
-    orders = longest - shortest + 1
-    table = np.zeros(_words_table(most, orders), np.uint64)  # of the row's slots, each + 1; 0 is an empty place
-    run = np.zeros(longest + 1, np.uint64)  # the hash of the last n words at n
     for j in range(len(starts)):
+        most = max(most, np.int64(ends[j] - starts[j]))
+    room = np.int64(2 * most + 2 if in_words else most)
+    text, symbols = np.empty(most, np.uint8), np.empty(most, np.uint32)
+    number = np.empty(room, np.uint32)
+    room = np.int64(room + 1 if in_words else 0)
+    padded, picked, left = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint64)
+    for j in range(len(starts)):
+        count = clean(letters, starts[j], np.uint64(ends[j]), codes, plan, 8, text)
+        count = _widened(text, count, characters, symbols)
+        if in_words:
+            count = _padded(symbols, count, padded, left)
+        these = padded if in_words else symbols
         p = np.uint64(cursor[j])
-        h = np.uint64(0)
-        words = 0
-        seen = table[: _words_table(ends[j] - starts[j], orders)] if binary else table
-        for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
-            code = np.uint64(codes[letters[i]])
-            if code != np.uint64(0):
-                h = _stirred(h + code)
-            if h == np.uint64(0) or (code != np.uint64(0) and i + np.uint64(1) < np.uint64(ends[j])):
+        number[:count] = np.uint32(SEED)
+        for n in range(np.uint64(1), min(longest, count) + np.uint64(1)):
+            last, runs = n - np.uint64(1), count - n + np.uint64(1)
+            for i in range(runs):
+                number[i] = _next(number[i], these[i + last])
+            chosen = number
+            if in_words:
+                runs = _inside(number, left, runs, n, n < shortest, picked)
+                chosen = picked
+            elif n < shortest:
                 continue
-            words += 1
-            for n in range(min(words, longest), 0, -1):
-                run[n] = h if n == 1 else _stirred(_stirred(run[n - 1]) + h)
-                if n < shortest:
-                    continue
-                slot = slot_of(run[n], bits)
-                if binary and not _insert(seen, slot):
-                    continue
-                out_indices[p] = np.uint64(base) + slot
-                out_values[p] = scale
-                p += np.uint64(1)
-            h = np.uint64(0)
-        if binary:
-            seen[:] = np.uint64(0)
+            for i in range(runs):
+                out_indices[p + i] = wide(base) + wide(_slot(chosen[i], shift))
+                out_values[p + i] = scale
+            p += runs
         cursor[j] = p
-
-
-@inner
-def _words_table(letters, orders):
-    """Places for the slots of a text of so many letters, which has a word for every two of them at most."""
-    return table_size((letters + 1) // 2 * orders)
-
-
-@inner
-def _stirred(h):
-    """One step of a hash."""
-    h = np.uint64(h * np.uint64(0x9E3779B97F4A7C15))
-    return np.uint64(h ^ (h >> np.uint64(29)))
-
-
-@inner
-def _insert(seen, slot):
-    """Put a slot into the table, and say whether it is new there."""
-    mask = np.uint64(len(seen) - 1)
-    place = slot & mask
-    while seen[place] != np.uint64(0):
-        if seen[place] == slot + np.uint64(1):
-            return False
-        place = (place + np.uint64(1)) & mask
-    seen[place] = slot + np.uint64(1)
-    return True

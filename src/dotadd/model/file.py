@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 Record = dict[str, Any]  # what JSON can hold, by name
-FORMAT = 3  # has a kernel; 2 has tensors of phi, and 1 has none: each is written where it is enough
+FORMAT = 4  # names maps of text, which read Unicode since then; 3 has a kernel, 2 has tensors of phi, and 1 has none
+KERNEL, STATE, PLAIN = 3, 2, 1  # formats: each is written where it is enough
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 
 
@@ -200,12 +201,13 @@ class Classifier:
     def _write(
         self, path: str | os.PathLike[str], number: int, record: Record, tensors: Mapping[str, np.ndarray]
     ) -> None:
-        """The file in format `number`, with a record and tensors beside what all models have; it appears whole or not
-        at all."""
+        """The file in format `number`, or a later one that it needs, with a record and tensors beside what all models
+        have; it appears whole or not at all."""
         from dotadd._version import __version__
+        from dotadd.features.expression import reads_text
 
         header = {
-            "format": number,
+            "format": FORMAT if any(reads_text(str(value)) for value in record.values()) else number,
             "version": __version__,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             **record,
@@ -292,6 +294,12 @@ class Stored:
                 f"{self.path}: the model's {what} cannot be made: {error} (a map of your own is named with "
                 "dotadd.load(path, features={'Name': Name}))"
             ) from error
+
+    def maps(self, own: Mapping[str, Callable[..., FeatureMap]]) -> dict[str, Callable[..., FeatureMap]]:
+        """The maps that names in its expressions stand for, where these are not as now: one's own, and older ones."""
+        from dotadd.features.expression import maps_of_0_1
+
+        return (maps_of_0_1() if self.record["format"] < FORMAT else {}) | dict(own)
 
     def map_of(self, phi: FeatureMap) -> FeatureMap:
         """This map, which is resolved, with what it has learned."""

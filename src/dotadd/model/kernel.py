@@ -25,7 +25,7 @@ from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
 from dotadd.kernel_svm.one_against_one import pairs
-from dotadd.model.file import FORMAT, Classifier, Record, Stored, state_tensors
+from dotadd.model.file import KERNEL, Classifier, Record, Stored, state_tensors
 from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
@@ -172,7 +172,7 @@ class KernelModel(Classifier):
             **{f"vectors.{name}": array for name, array in rows.items()},
             **(state_tensors(self.kernel.phi) if isinstance(self.kernel, FeatureKernel) else {}),
         }
-        self._write(path, FORMAT, {"kernel": repr(self.kernel), "vectors": about}, tensors)
+        self._write(path, KERNEL, {"kernel": repr(self.kernel), "vectors": about}, tensors)
 
 
 def votes(decisions: np.ndarray, classes: int) -> np.ndarray:
@@ -194,7 +194,7 @@ def kernel_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> KernelM
     path, doubles, whole = stored.path, {"F64": np.float64}, {"I64": np.int64}
 
     def resolved() -> Kernel:
-        kernel = parse(str(stored.record["kernel"]), own)
+        kernel = parse(str(stored.record["kernel"]), stored.maps(own))
         if isinstance(kernel, FeatureKernel):
             return FeatureKernel(kernel.phi.resolve(stored.shape))
         if not kernel.resolved:

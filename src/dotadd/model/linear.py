@@ -19,7 +19,7 @@ from dotadd.core import block as blocks
 from dotadd.data.batches import Batch
 from dotadd.errors import ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
-from dotadd.model.file import WEIGHT_TYPES, Classifier, Record, Stored, state_tensors
+from dotadd.model.file import PLAIN, STATE, WEIGHT_TYPES, Classifier, Record, Stored, state_tensors
 from dotadd.problem.examples import InMemory
 from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
@@ -99,7 +99,7 @@ class Model(Classifier):
         """Write the model file; it appears whole or not at all."""
         state = state_tensors(self.phi)
         tensors = {"w": self.w, "intercept": self.intercept} | state
-        self._write(path, 2 if state else 1, {"features": repr(self.phi)}, tensors)
+        self._write(path, STATE if state else PLAIN, {"features": repr(self.phi)}, tensors)
 
 
 def load(
@@ -121,7 +121,7 @@ def load(
     if "features" not in stored.record:
         raise ModelError(f"{stored.path}: the model's header is damaged: it names no features")
     text = str(stored.record["features"])
-    phi = stored.map_of(stored.made("features", lambda: parse(text, own).resolve(stored.shape)))
+    phi = stored.map_of(stored.made("features", lambda: parse(text, stored.maps(own)).resolve(stored.shape)))
     try:
         model = Model(
             phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns,

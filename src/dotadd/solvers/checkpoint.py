@@ -109,7 +109,7 @@ class Checkpoint:
     def save(self, arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> None:
         """Write the state of training."""
         began = perf_counter()
-        told = {"problem": dict(self.problem), "state": dict(record), "beside": dict(self.beside)}
+        told = {"problem": self._identity(), "state": dict(record), "beside": dict(self.beside)}
         text = json.dumps(told).encode()
         try:
             with replacing(self.path) as temporary, open(temporary, "wb") as file:
@@ -121,6 +121,13 @@ class Checkpoint:
             ) from None
         now = perf_counter()
         self._next = now + max(self.every, SHARE * (now - began))
+
+    def _identity(self) -> dict[str, object]:
+        """The problem, and how its text is read, so that a version that read it otherwise is not gone on from."""
+        from dotadd.features.expression import reads_text
+
+        text = {"text": "Unicode"} if reads_text(str(self.problem.get("features", ""))) else {}
+        return dict(self.problem) | text
 
     def problem_on_disk(self) -> dict[str, Any]:
         """The problem that the checkpoint in the file is of."""
@@ -145,7 +152,7 @@ class Checkpoint:
         arrays, found = self._read()
         problem, state = found["problem"], found["state"]
         arrays.require_sound()
-        now = json.loads(json.dumps(dict(self.problem)))
+        now = json.loads(json.dumps(self._identity()))
         for name in (now | problem).keys() - ({"solver"} - problem.keys()):
             if now.get(name) != problem.get(name):
                 raise CheckpointError(

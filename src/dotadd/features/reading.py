@@ -1,0 +1,309 @@
+"""How maps of text read it: UTF-8 made clean, row by row, before anything is counted.
+
+Clean text has capitals folded and accents stripped where that is wanted, and a zero wherever words end. A small table
+with two levels, made once from Python's own knowledge of Unicode, tells what becomes of each character: it stays, it
+ends a word, or it becomes up to four other bytes, never more than it had. So a text is at most as long as before, but
+where words are split by the case of their letters. Stretches of ASCII go by arithmetic that vectorises.
+
+Letters, digits and the underscore are what `\\w` of Python's `re` matches. Small letters are those of `str.lower`, one
+for one: the capital I with a dot becomes i, and the sigma at the end of Greek words is as any other. Accents are
+stripped by NFKD without its combining marks, where that takes no more bytes than the letter did (Hangul stays as it
+is). A byte that is no part of UTF-8 is a letter of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dotadd._jit import inner, kernel
+from dotadd.errors import FeatureError
+
+TOKENS = ("words", "identifiers", "urls", "blanks", "text")  # where words end; "text" is all one
+WORDS, IDENTIFIERS, URLS, BLANKS, TEXT = range(5)
+POINTS = 0x40000  # code points in the table: those beyond it are no letters, as is the last one in it
+BLOCK = 128  # of them that stand together in the table
+BLOCKS = POINTS // BLOCK
+LETTER, GAP, DIGIT, CAPITAL, CHANGED = range(5)  # entries: it stays as a letter, ..., what it becomes stands elsewhere
+INVALID = 0xDC00  # and a byte that is no part of UTF-8: its code point, as Python's `surrogateescape` has it
+ACCENTS = ("keep", "strip")
+STRETCH = 64  # bytes that are looked at together
+
+
+class TextReading(NamedTuple):
+    """How text is read, as a map's parameters say."""
+
+    tokens: str
+    lowercase: bool
+    accents: str
+    unicode: bool
+
+    def checked(self) -> TextReading:
+        if self.accents not in ACCENTS:
+            raise FeatureError(f"accents has to be one of {', '.join(ACCENTS)}, and not {self.accents!r}")
+        if self.accents == "strip" and not self.unicode:
+            raise FeatureError('accents="strip" needs unicode=True: bytes have no accents')
+        return self
+
+    @property
+    def codes(self) -> np.ndarray:
+        """For each code point an entry, over two levels."""
+        return _table(self.tokens, self.lowercase, self.accents)[0]
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """What kernels want to know of it, first in their plans."""
+        return TOKENS.index(self.tokens), int(self.lowercase), int(self.unicode)
+
+    @property
+    def changes(self) -> np.ndarray:
+        """What characters become, next in plans: bytes, the first one lowest; 32 bits higher their number; and 40 bits
+        higher the entry that the character would otherwise have."""
+        return _table(self.tokens, self.lowercase, self.accents)[1]
+
+    def clean(self, text: bytes) -> bytes:
+        """The clean text, with zeros between words."""
+        plan = np.concatenate([np.array(self.numbers, np.int64), self.changes])
+        return _cleaned(np.frombuffer(text + b" ", np.uint8)[:-1], self.codes, plan).tobytes()
+
+    def words(self, text: bytes) -> list[bytes]:
+        return [word for word in self.clean(text).split(b"\0") if word]
+
+
+@lru_cache
+def _every_character() -> str:
+    return np.arange(POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@lru_cache
+def _small_letters() -> np.ndarray:
+    """For each code point that of its small letter."""
+    text = _every_character()
+    text = f"{text[:0x130]}i{text[0x131:]}".lower()  # İ alone would become two
+    small = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    small[[0x3A3, 0x3C2]] = 0x3C3  # sigmas
+    return small
+
+
+@lru_cache
+def _marked(pattern: str) -> np.ndarray:
+    """Whether each character matches a pattern."""
+    found = np.zeros(POINTS, bool)
+    for match in re.finditer(f"{pattern}+", _every_character()):
+        found[slice(*match.span())] = True
+    return found
+
+
+def _gaps(tokens: str) -> np.ndarray:
+    """Whether words end at each character."""
+    if tokens == "text":
+        return np.zeros(POINTS, bool)
+    if tokens == "blanks":
+        return _marked(r"\s")
+    gaps = ~_marked(r"\w")
+    gaps[ord("_")] |= tokens != "words"
+    return gaps
+
+
+@lru_cache
+def _without_accents() -> dict[int, str]:
+    """What code points become without accents, of those that become something else."""
+    found = {}
+    for point in range(0x80, POINTS):
+        letter = chr(point)
+        if unicodedata.combining(letter) or unicodedata.decomposition(letter):
+            parts = unicodedata.normalize("NFKD", letter)
+            found[point] = "".join(part for part in parts if not unicodedata.combining(part))
+    return found
+
+
+@lru_cache
+def _table(tokens: str, lowercase: bool, accents: str) -> tuple[np.ndarray, np.ndarray]:
+    """The entries, and what characters become."""
+    points, small, gaps = np.arange(POINTS), _small_letters(), _gaps(tokens)
+    entries = np.where(gaps, GAP, LETTER)
+    if tokens == "identifiers":
+        entries[_marked(r"\d") & ~gaps] = DIGIT
+        entries[(small != points) & ~gaps] = CAPITAL
+    becomes = {point: [chr(small[point])] for point in np.flatnonzero(small != points).tolist()} if lowercase else {}
+    if accents == "strip":
+        bare = _without_accents()
+        for point in {*bare, *(point for point, letters in becomes.items() if ord(letters[0]) in bare)}:
+            before = becomes.get(point, [chr(point)])
+            parts = bare.get(ord(before[0]), before[0])
+            becomes[point] = ["".join(chr(small[ord(part)]) for part in parts) if lowercase else parts, *before]
+    numbers: dict[int, int] = {}
+    for point, choices in becomes.items():
+        room = len(chr(point).encode("utf-8", "surrogatepass"))
+        for letters in choices:  # the first that is short enough
+            written = b"".join(b"\0" if gaps[ord(letter)] else letter.encode() for letter in letters)
+            if len(written) <= room:
+                kind = GAP if not written.strip(b"\0") else LETTER if gaps[point] else int(entries[point])
+                change = int.from_bytes(written, "little") | len(written) << 32 | kind << 40
+                entries[point] = CHANGED + numbers.setdefault(change, len(numbers))
+                break
+    data, blocks, size = entries.astype(np.uint16).tobytes(), dict[bytes, int](), 2 * BLOCK
+    index = [blocks.setdefault(data[at : at + size], len(blocks)) for at in range(0, len(data), size)]
+    codes = np.concatenate([np.array(index, np.uint16), np.frombuffer(b"".join(blocks), np.uint16)])
+    return codes, np.array([*numbers], np.int64)
+
+
+@inner
+def is_inside(letters, i, end):
+    """Whether a byte that continues a character stands there."""
+    return i < end and letters[i] & np.uint8(0xC0) == np.uint8(0x80)
+
+
+@inner
+def character(letters, i, end):
+    """The character at letters[i]: its code point, and how many bytes it has."""
+    one = np.uint64(1)
+    a = np.uint32(letters[i])
+    if a < np.uint32(0x80):
+        return a, one
+    b = c = d = np.uint32(0)
+    more = np.uint64(0)
+    if is_inside(letters, i + one, end):
+        b, more = np.uint32(letters[i + one] & np.uint8(0x3F)), one
+        if a >= np.uint32(0xE0) and is_inside(letters, i + np.uint64(2), end):
+            c, more = np.uint32(letters[i + np.uint64(2)] & np.uint8(0x3F)), np.uint64(2)
+            if a >= np.uint32(0xF0) and is_inside(letters, i + np.uint64(3), end):
+                d, more = np.uint32(letters[i + np.uint64(3)] & np.uint8(0x3F)), np.uint64(3)
+    if np.uint32(0xC2) <= a < np.uint32(0xE0) and more == one:
+        return np.uint32((a & np.uint32(0x1F)) << np.uint32(6) | b), np.uint64(2)
+    if np.uint32(0xE0) <= a < np.uint32(0xF0) and more == np.uint64(2):
+        point = np.uint32((a & np.uint32(0xF)) << np.uint32(12) | b << np.uint32(6) | c)
+        if point >= np.uint32(0x800) and not np.uint32(0xD800) <= point < np.uint32(0xE000):
+            return point, np.uint64(3)
+    if np.uint32(0xF0) <= a < np.uint32(0xF5) and more == np.uint64(3):
+        point = np.uint32((a & np.uint32(7)) << np.uint32(18) | b << np.uint32(12) | c << np.uint32(6) | d)
+        if np.uint32(0x10000) <= point < np.uint32(0x110000):
+            return point, np.uint64(4)
+    return np.uint32(INVALID) + a, one
+
+
+@inner
+def _is_among(letter, first, count):
+    """Whether a byte is one of so many, in one comparison."""
+    return np.uint8(letter - np.uint8(first)) < np.uint8(count)
+
+
+@inner
+def _is_plain(letters, i, stop, tokens, unicode):
+    """Whether no byte there needs a look of its own."""
+    odd = np.uint8(0)
+    for k in range(i, stop):
+        odd |= letters[k]
+    if not unicode:
+        odd = np.uint8(0)
+    if tokens == URLS:
+        for k in range(i, stop):
+            odd |= np.uint8(0x80 if letters[k] == np.uint8(0x25) else 0)
+    return odd < np.uint8(0x80)
+
+
+@inner
+def _copy_ascii(letters, i, stop, tokens, lowercase, out, m):
+    """Clean text of a stretch of ASCII; bytes beyond it are letters. No table is asked, so that this vectorises."""
+    shift, underscore = np.uint8(32 if lowercase else 0), np.uint8(0x5F if tokens == WORDS else 0xFF)
+    if tokens == TEXT:
+        for k in range(stop - i):
+            a = letters[i + k]
+            out[m + k] = np.uint8(a + shift) if _is_among(a, 0x41, 26) else a
+    elif tokens == BLANKS:
+        for k in range(stop - i):
+            a = letters[i + k]
+            gap = (a == np.uint8(32)) | _is_among(a, 9, 5) | _is_among(a, 28, 4)
+            a = np.uint8(a + shift) if _is_among(a, 0x41, 26) else a
+            out[m + k] = np.uint8(0) if gap else a
+    else:
+        for k in range(stop - i):
+            a = letters[i + k]
+            a = np.uint8(a + shift) if _is_among(a, 0x41, 26) else a
+            letter = _is_among(a | np.uint8(32), 0x61, 26) | _is_among(a, 0x30, 10) | (a == underscore)
+            out[m + k] = a if letter | (a >= np.uint8(0x80)) else np.uint8(0)
+
+
+@inner
+def _is_hexadecimal(letter):
+    return _is_among(letter, 0x30, 10) | _is_among(letter | np.uint8(32), 0x61, 6)
+
+
+@inner
+def _is_escape(letters, i, end):
+    """Whether %20 or the like stands there."""
+    one, two = i + np.uint64(1), i + np.uint64(2)
+    return (
+        letters[i] == np.uint8(0x25) and two < end and _is_hexadecimal(letters[one]) and _is_hexadecimal(letters[two])
+    )
+
+
+@inner
+def _entry(codes, point):
+    block = np.int64(codes[min(np.int64(point) // BLOCK, BLOCKS - 1)])
+    return np.int64(codes[BLOCKS + block * BLOCK + np.int64(point) % BLOCK])
+
+
+@inner
+def clean(letters, first, end, codes, plan, changes, out):
+    """Write letters[first:end] to `out`, clean; returns how many bytes that are. `plan` begins with the numbers of the
+    TextReading, and its changes begin at plan[changes]."""
+    tokens, lowercase, unicode = plan[0], plan[1] != 0, plan[2] != 0
+    i, m, one = np.uint64(first), np.uint64(0), np.uint64(1)
+    kind, earlier, begin = np.int64(GAP), np.int64(GAP), np.uint64(0)  # of the last characters; where the last begins
+    while i < end:
+        stop = i if tokens != IDENTIFIERS else end
+        while stop < end and _is_plain(letters, stop, min(stop + np.uint64(STRETCH), end), tokens, unicode):
+            stop = min(stop + np.uint64(STRETCH), end)
+        if tokens != IDENTIFIERS:
+            _copy_ascii(letters, i, stop, tokens, lowercase, out, m)
+            m += stop - i
+            i = stop
+            stop = min(stop + np.uint64(STRETCH), end)
+        while i < stop:
+            point, length = character(letters, i, end) if unicode else (np.uint32(letters[i]), one)
+            entry = np.int64(LETTER)
+            if point < np.uint32(0x80) or length > one:
+                entry = _entry(codes, point)
+            if tokens == URLS and _is_escape(letters, i, end):
+                length = np.uint64(3)
+            change, written, now = np.int64(0), length, entry
+            if entry == GAP:
+                written = one
+            elif entry >= CHANGED:
+                change = plan[changes + entry - CHANGED]
+                written, now = np.uint64(change >> 32 & 7), change >> 40
+            if written > np.uint64(0) and tokens == IDENTIFIERS:
+                if now == LETTER and kind == CAPITAL and earlier == CAPITAL:  # HTTPServer
+                    for k in range(m, begin, -1):
+                        out[k] = out[k - 1]
+                    out[begin] = np.uint8(0)
+                    m += one
+                elif (
+                    now != GAP
+                    and kind != GAP
+                    and ((now == DIGIT) != (kind == DIGIT) or (now == CAPITAL and kind == LETTER))
+                ):
+                    out[m] = np.uint8(0)
+                    m += one
+                kind, earlier, begin = now, kind, m
+            for k in range(written):
+                if entry == GAP:
+                    out[m + k] = np.uint8(0)
+                elif entry >= CHANGED:
+                    out[m + k] = np.uint8(change >> np.int64(8 * k))
+                else:
+                    out[m + k] = letters[i + k]
+            m += written
+            i += length
+    return m
+
+
+@kernel
+def _cleaned(letters, codes, plan):
+    out = np.empty(2 * len(letters), np.uint8)
+    return out[: clean(letters, 0, np.uint64(len(letters)), codes, plan, 3, out)].copy()

@@ -1,0 +1,342 @@
+"""WordNGrams and BagOfWords: counts of words and of runs of words, hashed.
+
+The kernel goes through a row in steps that vectorise or have no branch that is hard to guess: clean text
+(`features/reading.py`); eight bytes at a time the places where words begin and end; a number of 64 bits for each word,
+eight of its bytes at a time; and order by order the numbers of runs. Byte by byte, it took twice as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from dotadd._jit import inner, kernel
+from dotadd._util.expression import quoted
+from dotadd.core.block import Block, table_size
+from dotadd.data.batches import Batch, Strings
+from dotadd.errors import FeatureError
+from dotadd.features.base import Origins
+from dotadd.features.forms import slot_of
+from dotadd.features.kmer_layout import packed
+from dotadd.features.kmers import Writer
+from dotadd.features.leaves import checked_flag, checked_int, named_by_row
+from dotadd.features.reading import IDENTIFIERS, TextReading, clean
+from dotadd.features.text import TextMap
+
+TOKENS = ("words", "identifiers", "urls")
+LONGEST_WORD = 1 << 16  # characters that `shortest_word` may ask for
+_FREQUENT = """
+a about after all also am an and any are as at be because been before being both but by can could did do does doing
+down during each for from further had has have having he her here hers him his how i if in into is it its just me more
+most my no nor not now of off on once only or other our out over own same she should so some such than that the their
+them then there these they this those through to too under until up very was we were what when where which while who
+whom why will with would you your yours
+"""
+ENGLISH = tuple(_FREQUENT.split())
+Stop = str | Sequence[str] | None
+
+
+class WordNGrams(TextMap):
+    """Counts of the runs of n words, hashed into 2**bits slots. Words follow each other whatever stands between them,
+    and their order counts. With binary=True a slot that occurs has the value 1, however often.
+
+    n: how many words, or a pair (shortest, longest) for all lengths between: (1, 2) are single words and pairs.
+    lowercase: whether capitals are as small letters, of every script.
+    accents: "keep" them, or "strip" them, so that naïve is naive.
+    tokens: what a word is. "words" are runs of letters, digits and underscores of every script (`\\w+` of Python's re).
+        "identifiers" are the parts of names in programs: split at underscores, between letters and digits, before a
+        capital that follows a small letter, and before the last of several capitals if a small letter follows, so that
+        parseHTTPHeader_2 is parse, http, header, 2. "urls" are runs of letters and digits; %20 and the like stand
+        between words.
+    shortest_word: words of fewer characters are left out. Words on both sides of them then follow each other.
+    stop: words that are left out in the same way, or "english" for a list of the most frequent ones.
+    unicode: False reads text as versions up to 0.1 did: capitals are ASCII's, and all bytes beyond it are letters.
+    """
+
+    def __init__(
+        self,
+        n: int | tuple[int, int],
+        *,
+        bits: int = 20,
+        lowercase: bool = True,
+        binary: bool = False,
+        accents: str = "keep",
+        tokens: str = "words",
+        shortest_word: int = 1,
+        stop: Stop = None,
+        unicode: bool = True,
+    ) -> None:
+        if tokens not in TOKENS:
+            raise FeatureError(f"tokens has to be one of {', '.join(TOKENS)}, and not {quoted(tokens)}")
+        super().__init__(n, bits, lowercase, accents, tokens, unicode)
+        self.tokens = tokens
+        self.once = self.distinct = checked_flag("binary", binary)  # `binary` is a method of maps
+        self.shortest_word = checked_int("shortest_word", shortest_word, 1, LONGEST_WORD)
+        self.stop = _checked_stop(stop, self.reading)
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        return super().get_params(deep) | {"binary": self.once}
+
+    def bound(self, batch: Batch) -> int | np.ndarray:
+        assert isinstance(batch, Strings)
+        letters = batch.lengths().astype(np.int64) if batch.width is None else batch.width
+        words = letters if self.tokens == "identifiers" else (letters + 1) // 2  # between others is at least one byte
+        runs = sum(np.maximum(words - n + 1, 0) for n in range(self.shortest, self.longest + 1))
+        return runs if isinstance(runs, np.ndarray) else int(runs)
+
+    def writer(self) -> Writer:
+        numbers = self.shortest, self.longest, self.bits, self.once, self.shortest_word
+        return _write_words, _plan(self.reading, numbers, self._left_out())
+
+    def _left_out(self) -> tuple[str, ...]:
+        return ENGLISH if self.stop == "english" else tuple(self.stop or ())
+
+    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
+        assert isinstance(batch, Strings)
+        return named_by_row(self, rows, nth, lambda row: self._runs(batch.take(np.array([row]))))
+
+    def _runs(self, text: Strings) -> list[bytes]:
+        """The runs of words of one text in the order in which `fill` writes them."""
+        left_out = {word for stop in self._left_out() for word in self.reading.words(stop.encode())}
+        words = [
+            word for word in self.reading.words(text[0])
+            if word not in left_out and sum(byte & 0xC0 != 0x80 for byte in word) >= self.shortest_word
+        ]  # fmt: skip
+        runs = [
+            b" ".join(words[at : at + n])
+            for n in range(self.shortest, self.longest + 1)
+            for at in range(len(words) - n + 1)
+        ]
+        if not self.once:
+            return runs
+        twin = self.with_params(self.get_params() | {"binary": False})
+        block = Block.scratch(np.array([len(runs)]), self.dim)
+        twin.fill(text, np.zeros(1, np.int64), block)
+        assert block.indices is not None
+        _, first = np.unique(block.indices, return_index=True)
+        return [runs[k] for k in np.sort(first)]
+
+
+class BagOfWords(WordNGrams):
+    """Counts of words, hashed into 2**bits slots: WordNGrams(1), and its parameters are as there."""
+
+    def __init__(
+        self,
+        *,
+        bits: int = 20,
+        lowercase: bool = True,
+        binary: bool = False,
+        accents: str = "keep",
+        tokens: str = "words",
+        shortest_word: int = 1,
+        stop: Stop = None,
+        unicode: bool = True,
+    ) -> None:
+        super().__init__(
+            1, bits=bits, lowercase=lowercase, binary=binary, accents=accents, tokens=tokens,
+            shortest_word=shortest_word, stop=stop, unicode=unicode,
+        )  # fmt: skip
+
+
+def _checked_stop(stop: Stop, reading: TextReading) -> Stop:
+    if stop is None or stop == "english":
+        return stop
+    if not isinstance(stop, tuple | list) or not all(isinstance(word, str) for word in stop):
+        raise FeatureError(f'stop has to be "english" or a tuple of words, and not {quoted(stop)}')
+    for word in stop:
+        if len(parts := reading.words(word.encode("utf-8", "surrogatepass"))) != 1:
+            raise FeatureError(f"stop: {quoted(word)} is {len(parts)} words as text is read, and has to be one")
+    return tuple(stop)
+
+
+@lru_cache(64)
+def _plan(reading: TextReading, numbers: tuple[int, ...], stop: tuple[str, ...]) -> np.ndarray:
+    """Numbers of the reading, then these, then where changes and stop words begin, and the two."""
+    plan = packed((*reading.numbers, *numbers, 10, 10 + len(reading.changes)), reading.changes)
+    if not stop:
+        return plan
+    table = np.zeros(int(table_size(len(stop))), np.uint64)
+    for word in stop:
+        letters = np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8)
+        _insert_number(table, _number(letters, reading.codes, plan))
+    return packed(tuple(plan.tolist()), table)
+
+
+_BITS = [[k for k in range(8) if byte >> k & 1] for byte in range(256)]
+FIRST_BITS = np.array([(bits + [0] * 8)[:8] for bits in _BITS], np.uint8).reshape(-1)
+BITS_SET = np.array([len(bits) for bits in _BITS], np.uint8)
+
+
+@inner
+def _find_edges(eights, m, edges):
+    """Where words begin and end in m bytes of clean text with zeros after them; returns how many such places."""
+    low, count, blank = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0), np.uint64(1)
+    for k in range((m >> np.uint64(3)) + np.uint64(1)):
+        x = eights[k]
+        zeros = ~(((x & low) + low) | x | low)  # the highest bit of each byte that is zero
+        blanks = np.uint64((zeros >> np.uint64(7)) * np.uint64(0x0102040810204080)) >> np.uint64(56)
+        change = (blanks ^ (blanks << np.uint64(1) | blank)) & np.uint64(0xFF)
+        blank = blanks >> np.uint64(7)
+        first, found = np.uint64(8) * change, np.uint64(BITS_SET[change])
+        for j in range(np.uint64(4)):  # more are written than there are, as a branch would have to be guessed
+            edges[count + j] = np.uint64(8) * k + np.uint64(FIRST_BITS[first + j])
+        if found > np.uint64(4):
+            for j in range(np.uint64(4), np.uint64(8)):
+                edges[count + j] = np.uint64(8) * k + np.uint64(FIRST_BITS[first + j])
+        count += found
+    return count
+
+
+@inner
+def _eight(eights, at):
+    """Eight bytes from this one on."""
+    k, bits = at >> np.uint64(3), (at & np.uint64(7)) << np.uint64(3)
+    return eights[k] >> bits | eights[k + np.uint64(1)] << np.uint64(1) << (np.uint64(63) - bits)
+
+
+@inner
+def _number_words(eights, edges, count, numbers):
+    for k in range(count):
+        at, end, h = edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)], np.uint64(0)
+        while at + np.uint64(8) < end:
+            h = _stirred(h ^ _eight(eights, at))
+            at += np.uint64(8)
+        numbers[k] = h ^ (_eight(eights, at) & (~np.uint64(0) >> (np.uint64(64) - ((end - at) << np.uint64(3)))))
+
+
+@inner
+def _number_words_as_before(text, edges, count, numbers):
+    """As versions up to 0.1 did, byte by byte."""
+    for k in range(count):
+        h = np.uint64(0)
+        for i in range(edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)]):
+            h = _stirred(h + np.uint64(text[i]) + np.uint64(1))
+        numbers[k] = h
+
+
+@inner
+def _leave_out(text, edges, plan, count, numbers):
+    """Move the words that count together; returns how many these are."""
+    shortest, stop, kept = plan[7], plan[9], np.uint64(0)
+    mask = np.uint64(len(plan) - stop - 1)
+    for k in range(count):
+        characters = np.int64(0)
+        if shortest > 1:
+            for i in range(edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)]):
+                characters += np.int64(text[i] & np.uint8(0xC0) != np.uint8(0x80))
+        number = numbers[k]
+        numbers[kept] = number
+        left_out = shortest > 1 and characters < shortest
+        if stop < len(plan) and not left_out:
+            place = _home(number) & mask
+            while plan[np.uint64(stop) + place] != 0 and not left_out:
+                left_out = np.uint64(plan[np.uint64(stop) + place]) == number
+                place = (place + np.uint64(1)) & mask
+        kept += np.uint64(not left_out)
+    return kept
+
+
+@inner
+def _words(letters, first, end, codes, plan, eights, edges, numbers):
+    """The numbers of the words of letters[first:end] that count; returns how many these are."""
+    text = eights.view(np.uint8)
+    m = clean(letters, first, end, codes, plan, plan[8], text)
+    text[m : (m | np.uint64(7)) + np.uint64(9)] = np.uint8(0)
+    count = _find_edges(eights, m, edges) >> np.uint64(1)
+    if plan[2] != 0:
+        _number_words(eights, edges, count, numbers)
+    else:
+        _number_words_as_before(text, edges, count, numbers)
+    return _leave_out(text, edges, plan, count, numbers) if plan[7] > 1 or plan[9] < len(plan) else count
+
+
+@inner
+def _room(letters, plan):
+    """For clean text of so many letters, for where its words begin and end, and for their numbers."""
+    room = np.int64(2 * letters if plan[0] == IDENTIFIERS else letters)
+    return np.empty(room // 8 + 4, np.uint64), np.empty(room + 16, np.uint64), np.empty(room // 2 + 1, np.uint64)
+
+
+@kernel
+def _number(letters, codes, plan):
+    """That of the first word of a text."""
+    eights, edges, numbers = _room(len(letters), plan)
+    _words(letters, 0, np.uint64(len(letters)), codes, plan, eights, edges, numbers)
+    return numbers[0]
+
+
+@kernel
+def _insert_number(table, number):
+    return _insert(table, np.uint64(number))
+
+
+@kernel
+def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
+    shortest, longest, bits, binary = plan[3], plan[4], plan[5], plan[6] != 0
+    wide = out_indices.dtype.type
+    most = np.int64(0)
+    for j in range(len(starts)):
+        most = max(most, np.int64(ends[j] - starts[j]))
+    eights, edges, numbers = _room(most, plan)
+    run = np.empty(len(numbers) if longest > 1 else 0, np.uint64)  # of the n words from here on
+    seen = np.zeros(0, np.uint64)
+    for j in range(len(starts)):
+        words = _words(letters, starts[j], np.uint64(ends[j]), codes, plan, eights, edges, numbers)
+        p = np.uint64(cursor[j])
+        if binary:
+            size = table_size(words * np.uint64(longest - shortest + 1))
+            if np.uint64(len(seen)) < size:
+                seen = np.zeros(size, np.uint64)
+            table = seen[:size]
+            table[:] = np.uint64(0)
+        for n in range(np.uint64(1), min(np.uint64(longest), words) + np.uint64(1)):
+            runs = words - n + np.uint64(1)
+            if n == np.uint64(1):
+                run[: words if longest > 1 else 0] = numbers[: words if longest > 1 else 0]
+            else:
+                for i in range(runs):
+                    run[i] = _stirred(_stirred(run[i]) + numbers[i + n - np.uint64(1)])
+            if n < np.uint64(shortest):
+                continue
+            these = run if longest > 1 else numbers
+            if binary:
+                for i in range(runs):
+                    slot = slot_of(these[i], bits)
+                    if _insert(table, slot + np.uint64(1)):
+                        out_indices[p] = wide(base) + wide(slot)
+                        out_values[p] = scale
+                        p += np.uint64(1)
+                continue
+            for i in range(runs):
+                out_indices[p + i] = wide(base) + wide(slot_of(these[i], bits))
+                out_values[p + i] = scale
+            p += runs
+        cursor[j] = p
+
+
+@inner
+def _stirred(h):
+    """One step of a hash."""
+    h = np.uint64(h * np.uint64(0x9E3779B97F4A7C15))
+    return np.uint64(h ^ (h >> np.uint64(29)))
+
+
+@inner
+def _home(number):
+    """Where one begins to look for a number in a table."""
+    return np.uint64(number * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+
+
+@inner
+def _insert(table, number):
+    """Put a number into a table, in which zeros are empty places, and say whether it is new there."""
+    mask = np.uint64(len(table) - 1)
+    place = _home(number) & mask
+    while table[place] != np.uint64(0):
+        if table[place] == number:
+            return False
+        place = (place + np.uint64(1)) & mask
+    table[place] = number
+    return True
