@@ -217,9 +217,11 @@ def identifiers(text: str) -> list[str]:
             previous = ""
             continue
         following = text[at + 1 : at + 2]
-        capital, was_capital = small(c) != c, small(previous) != previous
+        capital, was_capital = c.lower() != c, previous.lower() != previous
         hump = capital and not was_capital and not previous.isdecimal()
-        last_of_several = capital and was_capital and re.match(r"[^\W\d_]", following) and small(following) == following
+        last_of_several = (
+            capital and was_capital and re.match(r"[^\W\d_]", following) and following.lower() == following
+        )
         if not previous or c.isdecimal() != previous.isdecimal() or hump or last_of_several:
             found.append("")
         found[-1] += small(c)

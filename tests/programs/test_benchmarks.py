@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     solvers,
     startup,
     streaming,
+    text_maps,
 )
 from benchmarks.locality import block_method, measuring, visits  # noqa: E402
 from benchmarks.paper import coffin, coffin_figure1, coffin_table2, cutting_planes  # noqa: E402
@@ -104,6 +105,12 @@ def test_the_benchmark_of_threads_runs():
     rows = [row.split("|") for row in parallel.report(tiny=True).splitlines() if row.startswith("| ")][1:]
     assert len(rows) == 3 * len(list(parallel.cases(tiny=True)))
     assert all(float(cell) > 0 for row in rows for cell in row[4:7])
+
+
+def test_the_benchmark_of_text_maps_runs():
+    rows = [row.split("|") for row in text_maps.report(("BagOfWords()", "NGrams(2)"), tiny=True).splitlines()[2:]]
+    assert [row[1].strip() for row in rows] == 2 * ["`BagOfWords()`"] + 2 * ["`NGrams(2)`"]
+    assert all(int(row[3].replace(",", "")) > 0 and float(row[4]) > 0 for row in rows)
 
 
 def test_the_benchmark_of_forms_runs():

@@ -31,7 +31,9 @@ BLOCKS = POINTS // BLOCK
 LETTER, GAP, DIGIT, CAPITAL, CHANGED = range(5)  # entries: it stays as a letter, ..., what it becomes stands elsewhere
 INVALID = 0xDC00  # and a byte that is no part of UTF-8: its code point, as Python's `surrogateescape` has it
 ACCENTS = ("keep", "strip")
-STRETCH = 64  # bytes that are looked at together
+SIGMA_AT_THE_END = 0x3C2
+SPARE = 4  # bytes after clean text that may be written to
+STRETCH = 32  # bytes that are looked at together
 
 
 class TextReading(NamedTuple):
@@ -51,7 +53,7 @@ class TextReading(NamedTuple):
 
     @property
     def codes(self) -> np.ndarray:
-        """For each code point an entry, over two levels."""
+        """For each code point an entry, over two levels; and last what each character of ASCII becomes."""
         return _table(self.tokens, self.lowercase, self.accents)[0]
 
     @property
@@ -85,7 +87,7 @@ def _small_letters() -> np.ndarray:
     text = _every_character()
     text = f"{text[:0x130]}i{text[0x131:]}".lower()  # İ alone would become two
     small = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
-    small[[0x3A3, 0x3C2]] = 0x3C3  # sigmas
+    small[[0x3A3, SIGMA_AT_THE_END]] = 0x3C3
     return small
 
 
@@ -128,7 +130,7 @@ def _table(tokens: str, lowercase: bool, accents: str) -> tuple[np.ndarray, np.n
     entries = np.where(gaps, GAP, LETTER)
     if tokens == "identifiers":
         entries[_marked(r"\d") & ~gaps] = DIGIT
-        entries[(small != points) & ~gaps] = CAPITAL
+        entries[(small != points) & (points != SIGMA_AT_THE_END) & ~gaps] = CAPITAL
     becomes = {point: [chr(small[point])] for point in np.flatnonzero(small != points).tolist()} if lowercase else {}
     if accents == "strip":
         bare = _without_accents()
@@ -149,41 +151,34 @@ def _table(tokens: str, lowercase: bool, accents: str) -> tuple[np.ndarray, np.n
     data, blocks, size = entries.astype(np.uint16).tobytes(), dict[bytes, int](), 2 * BLOCK
     index = [blocks.setdefault(data[at : at + size], len(blocks)) for at in range(0, len(data), size)]
     codes = np.concatenate([np.array(index, np.uint16), np.frombuffer(b"".join(blocks), np.uint16)])
-    return codes, np.array([*numbers], np.int64)
+    ascii = np.where(gaps, 0, small if lowercase else points)[:128].astype(np.uint16)
+    return np.concatenate([codes, ascii]), np.array([*numbers], np.int64)
 
 
 @inner
-def is_inside(letters, i, end):
-    """Whether a byte that continues a character stands there."""
-    return i < end and letters[i] & np.uint8(0xC0) == np.uint8(0x80)
+def character(raw):
+    """The character that four bytes begin with, the first one lowest: its code point, and how many of them it has.
 
-
-@inner
-def character(letters, i, end):
-    """The character at letters[i]: its code point, and how many bytes it has."""
-    one = np.uint64(1)
-    a = np.uint32(letters[i])
+    No array is handed over, as these would be counted at each call: that took 10 ns a character."""
+    a, b, c = (
+        np.uint32(raw & np.uint32(0xFF)),
+        np.uint32(raw >> np.uint32(8) & 0x3F),
+        np.uint32(raw >> np.uint32(16) & 0x3F),
+    )
     if a < np.uint32(0x80):
-        return a, one
-    b = c = d = np.uint32(0)
-    more = np.uint64(0)
-    if is_inside(letters, i + one, end):
-        b, more = np.uint32(letters[i + one] & np.uint8(0x3F)), one
-        if a >= np.uint32(0xE0) and is_inside(letters, i + np.uint64(2), end):
-            c, more = np.uint32(letters[i + np.uint64(2)] & np.uint8(0x3F)), np.uint64(2)
-            if a >= np.uint32(0xF0) and is_inside(letters, i + np.uint64(3), end):
-                d, more = np.uint32(letters[i + np.uint64(3)] & np.uint8(0x3F)), np.uint64(3)
-    if np.uint32(0xC2) <= a < np.uint32(0xE0) and more == one:
+        return a, np.uint64(1)
+    if np.uint32(0xC2) <= a < np.uint32(0xE0) and raw & np.uint32(0xC000) == np.uint32(0x8000):
         return np.uint32((a & np.uint32(0x1F)) << np.uint32(6) | b), np.uint64(2)
-    if np.uint32(0xE0) <= a < np.uint32(0xF0) and more == np.uint64(2):
+    if np.uint32(0xE0) <= a < np.uint32(0xF0) and raw & np.uint32(0xC0C000) == np.uint32(0x808000):
         point = np.uint32((a & np.uint32(0xF)) << np.uint32(12) | b << np.uint32(6) | c)
         if point >= np.uint32(0x800) and not np.uint32(0xD800) <= point < np.uint32(0xE000):
             return point, np.uint64(3)
-    if np.uint32(0xF0) <= a < np.uint32(0xF5) and more == np.uint64(3):
+    if np.uint32(0xF0) <= a < np.uint32(0xF5) and raw & np.uint32(0xC0C0C000) == np.uint32(0x80808000):
+        d = np.uint32(raw >> np.uint32(24) & 0x3F)
         point = np.uint32((a & np.uint32(7)) << np.uint32(18) | b << np.uint32(12) | c << np.uint32(6) | d)
         if np.uint32(0x10000) <= point < np.uint32(0x110000):
             return point, np.uint64(4)
-    return np.uint32(INVALID) + a, one
+    return np.uint32(INVALID) + a, np.uint64(1)
 
 
 @inner
@@ -195,6 +190,8 @@ def _is_among(letter, first, count):
 @inner
 def _is_plain(letters, i, stop, tokens, unicode):
     """Whether no byte there needs a look of its own."""
+    if tokens == IDENTIFIERS:
+        return i == stop
     odd = np.uint8(0)
     for k in range(i, stop):
         odd |= letters[k]
@@ -229,81 +226,86 @@ def _copy_ascii(letters, i, stop, tokens, lowercase, out, m):
 
 
 @inner
-def _is_hexadecimal(letter):
-    return _is_among(letter, 0x30, 10) | _is_among(letter | np.uint8(32), 0x61, 6)
+def _is_escape(raw):
+    """Whether three bytes are %20 or the like."""
+    escape = raw & np.uint32(0xFF) == np.uint32(0x25)
+    for k in range(1, 3):
+        letter = np.uint8(raw >> np.uint32(8 * k))
+        escape &= _is_among(letter, 0x30, 10) | _is_among(letter | np.uint8(32), 0x61, 6)
+    return escape
 
 
 @inner
-def _is_escape(letters, i, end):
-    """Whether %20 or the like stands there."""
-    one, two = i + np.uint64(1), i + np.uint64(2)
-    return (
-        letters[i] == np.uint8(0x25) and two < end and _is_hexadecimal(letters[one]) and _is_hexadecimal(letters[two])
-    )
-
-
-@inner
-def _entry(codes, point):
-    block = np.int64(codes[min(np.int64(point) // BLOCK, BLOCKS - 1)])
-    return np.int64(codes[BLOCKS + block * BLOCK + np.int64(point) % BLOCK])
+def _is_joint(kind, now):
+    """Whether an identifier is split between two characters of these kinds."""
+    if kind == np.uint64(GAP) or now == np.uint64(GAP):
+        return False
+    digits = (now == np.uint64(DIGIT)) != (kind == np.uint64(DIGIT))
+    return digits or (now == np.uint64(CAPITAL) and kind == np.uint64(LETTER))
 
 
 @inner
 def clean(letters, first, end, codes, plan, changes, out):
-    """Write letters[first:end] to `out`, clean; returns how many bytes that are. `plan` begins with the numbers of the
-    TextReading, and its changes begin at plan[changes]."""
+    """Write letters[first:end] to `out`, clean; returns how many bytes that are, after which SPARE are used.
+    `plan` begins with the numbers of the TextReading, and its changes begin at plan[changes]."""
     tokens, lowercase, unicode = plan[0], plan[1] != 0, plan[2] != 0
-    i, m, one = np.uint64(first), np.uint64(0), np.uint64(1)
-    kind, earlier, begin = np.int64(GAP), np.int64(GAP), np.uint64(0)  # of the last characters; where the last begins
+    i, m, one, two, three = np.uint64(first), np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+    kind, earlier, begin = np.uint64(GAP), np.uint64(GAP), np.uint64(0)  # of the last characters; where the last begins
+    simple, ascii = tokens != IDENTIFIERS and tokens != URLS, np.uint64(len(codes) - 128)
+    stop = end if _is_plain(letters, i, end, tokens, unicode) else i
     while i < end:
-        stop = i if tokens != IDENTIFIERS else end
         while stop < end and _is_plain(letters, stop, min(stop + np.uint64(STRETCH), end), tokens, unicode):
             stop = min(stop + np.uint64(STRETCH), end)
-        if tokens != IDENTIFIERS:
+        if i < stop:
             _copy_ascii(letters, i, stop, tokens, lowercase, out, m)
             m += stop - i
             i = stop
-            stop = min(stop + np.uint64(STRETCH), end)
+        stop = min(stop + np.uint64(STRETCH), end)
         while i < stop:
-            point, length = character(letters, i, end) if unicode else (np.uint32(letters[i]), one)
-            entry = np.int64(LETTER)
+            if letters[i] < np.uint8(0x80) and simple:
+                out[m] = codes[ascii + np.uint64(letters[i])]
+                m += one
+                i += one
+                continue
+            raw = np.uint32(letters[i])
+            for k in range(one, min(end - i, np.uint64(4))):
+                raw |= np.uint32(letters[i + k]) << np.uint32(np.uint64(8) * k)
+            point, length = character(raw) if unicode else (np.uint32(letters[i]), one)
+            entry = np.uint64(LETTER)
             if point < np.uint32(0x80) or length > one:
-                entry = _entry(codes, point)
-            if tokens == URLS and _is_escape(letters, i, end):
-                length = np.uint64(3)
-            change, written, now = np.int64(0), length, entry
-            if entry == GAP:
-                written = one
-            elif entry >= CHANGED:
-                change = plan[changes + entry - CHANGED]
-                written, now = np.uint64(change >> 32 & 7), change >> 40
-            if written > np.uint64(0) and tokens == IDENTIFIERS:
-                if now == LETTER and kind == CAPITAL and earlier == CAPITAL:  # HTTPServer
+                block = np.uint64(codes[min(point >> np.uint32(7), np.uint32(BLOCKS - 1))])
+                entry = np.uint64(
+                    codes[np.uint64(BLOCKS) + (block << np.uint64(7)) + np.uint64(point & np.uint32(127))]
+                )
+            written, change, now = length, np.uint64(raw), entry
+            if entry == np.uint64(GAP):
+                written, change = one, np.uint64(0)
+                length = three if tokens == URLS and _is_escape(raw) else length
+            elif entry >= np.uint64(CHANGED):
+                change = np.uint64(plan[np.uint64(changes) + entry - np.uint64(CHANGED)])
+                written, now = change >> np.uint64(32) & np.uint64(7), change >> np.uint64(40)
+            if tokens == IDENTIFIERS and written > np.uint64(0):
+                if now == np.uint64(LETTER) and kind == np.uint64(CAPITAL) and earlier == kind:  # HTTPServer
                     for k in range(m, begin, -1):
                         out[k] = out[k - 1]
                     out[begin] = np.uint8(0)
                     m += one
-                elif (
-                    now != GAP
-                    and kind != GAP
-                    and ((now == DIGIT) != (kind == DIGIT) or (now == CAPITAL and kind == LETTER))
-                ):
+                elif _is_joint(kind, now):
                     out[m] = np.uint8(0)
                     m += one
                 kind, earlier, begin = now, kind, m
-            for k in range(written):
-                if entry == GAP:
-                    out[m + k] = np.uint8(0)
-                elif entry >= CHANGED:
-                    out[m + k] = np.uint8(change >> np.int64(8 * k))
-                else:
-                    out[m + k] = letters[i + k]
+            out[m], out[m + one] = np.uint8(change), np.uint8(change >> np.uint64(8))  # some more than there are:
+            out[m + two], out[m + three] = (
+                np.uint8(change >> np.uint64(16)),
+                np.uint8(change >> np.uint64(24)),
+            )  # no loop
             m += written
             i += length
+        stop = i
     return m
 
 
 @kernel
 def _cleaned(letters, codes, plan):
-    out = np.empty(2 * len(letters), np.uint8)
+    out = np.empty(2 * len(letters) + SPARE, np.uint8)
     return out[: clean(letters, 0, np.uint64(len(letters)), codes, plan, 3, out)].copy()

@@ -14,7 +14,7 @@ from dotadd.features.base import Origins
 from dotadd.features.kmer_layout import SEED, packed
 from dotadd.features.kmers import LetterMap, Writer
 from dotadd.features.leaves import checked_bits, checked_flag, checked_int, named_by_row
-from dotadd.features.reading import TextReading, character, clean
+from dotadd.features.reading import SPARE, TextReading, character, clean
 from dotadd.features.spectrum import MAX_ORDER
 
 
@@ -134,7 +134,10 @@ def _widened(text, m, characters, out):
         return m
     count = i = np.uint64(0)
     while i < m:
-        point, length = character(text, i, m)
+        raw = np.uint32(text[i])
+        for k in range(np.uint64(1), min(m - i, np.uint64(4))):
+            raw |= np.uint32(text[i + k]) << np.uint32(np.uint64(8) * k)
+        point, length = character(raw)
         out[count] = point
         count += np.uint64(1)
         i += length
@@ -198,7 +201,7 @@ def _write_ngrams(letters, starts, ends, codes, plan, base, scale, cursor, out_i
     for j in range(len(starts)):
         most = max(most, np.int64(ends[j] - starts[j]))
     room = np.int64(2 * most + 2 if in_words else most)
-    text, symbols = np.empty(most, np.uint8), np.empty(most, np.uint32)
+    text, symbols = np.empty(most + SPARE, np.uint8), np.empty(most, np.uint32)
     number = np.empty(room, np.uint32)
     room = np.int64(room + 1 if in_words else 0)
     padded, picked, left = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint64)
