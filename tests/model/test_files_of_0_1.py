@@ -12,6 +12,7 @@ import pytest
 import dotadd
 from dotadd import parse
 from dotadd.features.expression import maps_of_0_1
+from dotadd.solvers.checkpoint import Checkpoint, CheckpointError
 
 FILES = Path(__file__).parent / "files_0_1"
 SAID = json.loads((FILES / "said.json").read_text())
@@ -39,3 +40,14 @@ def test_words_of_0_1_stay_as_they_were_when_a_model_is_saved_again(tmp_path):
     again = dotadd.load(tmp_path / "again.dotadd")
     np.testing.assert_allclose(again.decision_function(said["rows"]), said["scores"], rtol=1e-4, atol=2e-6)
     assert "BagOfWords(bits=6, unicode=False)" in repr(again.phi)
+
+
+def test_a_checkpoint_on_text_that_was_read_otherwise_is_refused(tmp_path, monkeypatch):
+    checkpoint = Checkpoint(str(tmp_path / "c"), problem={"features": "NGrams(3)"})
+    with monkeypatch.context() as before:
+        before.setattr("dotadd.features.expression.reads_text", lambda expression: False)
+        checkpoint.save({}, {})
+    with pytest.raises(CheckpointError, match="text was None, and is Unicode"):
+        checkpoint.load()
+    checkpoint.save({}, {})
+    checkpoint.load()

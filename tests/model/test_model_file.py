@@ -9,6 +9,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from dotadd import LinearSVM
 from dotadd.data.batches import DenseRows
 from dotadd.errors import ModelError
 from dotadd.features.base import FeatureMap, Shape
@@ -195,5 +196,10 @@ def test_loaded_weights_are_mapped_not_read(tmp_path):
     assert isinstance(base, np.memmap)
 
 
-def test_the_current_format_is_the_one_written():
-    assert model_file.FORMAT == 3  # of kernel machines; 2 where phi has learned something, and 1 elsewhere
+@pytest.mark.parametrize(
+    ("phi", "wanted"), [("Linear()", 1), ("Linear().indexed()", 2), ("0.5 * NGrams(2, bits=4).normalized()", 4)]
+)
+def test_a_file_has_the_earliest_format_that_tells_what_it_means(tmp_path, phi, wanted):
+    X = ["a b", "c d"] if "NGrams" in phi else np.eye(2)
+    LinearSVM(phi).fit(X, [1, -1]).model_.save(tmp_path / "m")
+    assert model_file.Stored(tmp_path / "m").record["format"] == wanted
