@@ -239,11 +239,13 @@ def _leave_out(text, edges, plan, count, numbers):
 
 
 @inner
-def _words(letters, first, end, codes, plan, eights, edges, numbers):
-    """The numbers of the words of letters[first:end] that count; returns how many these are."""
-    text = eights.view(np.uint8)
+def _words(letters, first, end, codes, plan, eights, text, edges, numbers):
+    """The numbers of the words of letters[first:end] that count; returns how many these are. `text` are the bytes of
+    `eights`."""
     m = clean(letters, first, end, codes, plan, plan[8], text)
-    text[m : (m | np.uint64(7)) + np.uint64(9)] = np.uint8(0)
+    last = m >> np.uint64(3)
+    eights[last] &= (np.uint64(1) << ((m & np.uint64(7)) << np.uint64(3))) - np.uint64(1)  # zeros after the text
+    eights[last + np.uint64(1)] = np.uint64(0)
     count = _find_edges(eights, m, edges) >> np.uint64(1)
     if plan[2] != 0:
         _number_words(eights, edges, count, numbers)
@@ -263,7 +265,7 @@ def _room(letters, plan):
 def _number(letters, codes, plan):
     """That of the first word of a text."""
     eights, edges, numbers = _room(len(letters), plan)
-    _words(letters, 0, np.uint64(len(letters)), codes, plan, eights, edges, numbers)
+    _words(letters, 0, np.uint64(len(letters)), codes, plan, eights, eights.view(np.uint8), edges, numbers)
     return numbers[0]
 
 
@@ -280,10 +282,11 @@ def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_in
     for j in range(len(starts)):
         most = max(most, np.int64(ends[j] - starts[j]))
     eights, edges, numbers = _room(most, plan)
+    text = eights.view(np.uint8)
     run = np.empty(len(numbers) if longest > 1 else 0, np.uint64)  # of the n words from here on
     seen = np.zeros(0, np.uint64)
     for j in range(len(starts)):
-        words = _words(letters, starts[j], np.uint64(ends[j]), codes, plan, eights, edges, numbers)
+        words = _words(letters, starts[j], np.uint64(ends[j]), codes, plan, eights, text, edges, numbers)
         p = np.uint64(cursor[j])
         if binary:
             size = table_size(words * np.uint64(longest - shortest + 1))
