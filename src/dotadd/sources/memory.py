@@ -233,10 +233,10 @@ def is_pandas(x: object) -> bool:
 
 def first_rows(x: object, count: int) -> pa.Table | None:
     """The first rows of a data frame or table whose columns have names; None of anything else."""
-    import pyarrow as pa
-
     if not is_table(x) or not hasattr(x, "columns"):
         return None
+    import pyarrow as pa
+
     if not is_pandas(x):
         return _arrow_table(x).slice(0, count)
     frame = cast("pd.DataFrame", x)
