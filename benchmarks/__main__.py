@@ -7,7 +7,19 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks import everyday, forms, images, kernel_svm, memory, parallel, reading, solvers, startup, streaming
+from benchmarks import (
+    everyday,
+    forms,
+    images,
+    kernel_svm,
+    memory,
+    parallel,
+    reading,
+    solvers,
+    startup,
+    streaming,
+    tables,
+)
 
 PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official", "vowpalwabbit"]
 PACKAGES += ["scikit-learn-intelex"]
@@ -28,6 +40,7 @@ def page(*, tiny: bool = False) -> str:
     sections = [
         ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
         ("Ordinary text", everyday.__doc__, lambda: everyday.report(tiny=tiny)),
+        ("Tables", tables.__doc__, lambda: tables.report(tiny=tiny)),
         ("Kernel SVMs", kernel_svm.__doc__, lambda: kernel_svm.report(tiny=tiny)),
         ("Data larger than memory", streaming.__doc__, lambda: streaming.report(tiny=tiny)),
         ("Threads", parallel.__doc__, lambda: parallel.report(tiny=tiny)),

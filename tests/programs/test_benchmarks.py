@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     solvers,
     startup,
     streaming,
+    tables,
     text_maps,
 )
 from benchmarks.locality import block_method, measuring, visits  # noqa: E402
@@ -167,6 +168,14 @@ def test_the_benchmark_of_ordinary_text_compares_equal_objectives():
         assert others == pytest.approx([first] * 2, rel=2e-3)
 
 
+def test_the_benchmark_of_tables_reads_one_file_by_all_programs():
+    rows = [line.split("|") for line in tables.report(tiny=True, repeat=1).splitlines()[2:]]
+    assert [row[1].strip() for row in rows] == list(tables.PROGRAMS)
+    accuracies = [float(row[4]) for row in rows]
+    assert min(accuracies) > 0.7
+    assert accuracies[:3] == pytest.approx([accuracies[0]] * 3, abs=0.05), "the same objective, nearly"
+
+
 def test_the_startup_benchmark_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
     rows = startup.report(tiny=True).splitlines()[2:]
@@ -188,7 +197,7 @@ def test_the_peak_of_memory_is_seen():
 
 
 def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
-    sections = [solvers, everyday, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
+    sections = [solvers, everyday, tables, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
     for module in sections:
         monkeypatch.setattr(module, "report", lambda *_, name=module.__name__, **__: f"table of {name}\n")
     _, *parts = benchmarks.__main__.page(tiny=True).split("\n## ")
