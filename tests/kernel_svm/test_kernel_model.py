@@ -148,7 +148,7 @@ def rewritten(path, change=lambda header: None, **tensors):
 @pytest.mark.parametrize(
     ("change", "tensors", "words"),
     [
-        (lambda header: header.update(format=4), {}, "newer dotadd"),
+        (lambda header: header.update(format=99), {}, "newer dotadd"),
         (lambda header: header.update(kernel="RBF('scale')"), {}, "kernel cannot be made.*not resolved"),
         (lambda header: header.update(kernel="__import__('os').getpid()"), {}, "kernel cannot be made"),
         (lambda header: header["vectors"].update(kind="trees"), {}, "damaged.*trees"),
