@@ -40,7 +40,7 @@ def test_each_column_is_taken_for_what_it_holds(tmp_path):
     found = propose(data.drop(columns="label"))
     phi = parse(found.expression)
     assert phi == parse(
-        'Column("note", WordNGrams((1, 2)).tfidf()) + Column("url", NGrams((3, 5)).tfidf()) + '
+        'Column("note", WordNGrams((1, 2)).log().tfidf()) + Column("url", NGrams((3, 5)).tfidf()) + '
         'Column("sequence", Spectrum(6).normalized()) + Number("age", "size").scaled("std") + '
         'Category("job").indexed() + Date("when")'
     )
@@ -90,7 +90,7 @@ def test_the_command_says_which_features_it_has_chosen(tmp_path, monkeypatch, ca
     data.to_csv("x.csv", index=False)
     assert run(["train", "x.csv", "-o", "m.dotadd", "-C", "0.1", "--test", "x.csv"]) == 0
     out, err = capsys.readouterr()
-    assert "features: Column('note', WordNGrams((1, 2)).tfidf()) + " in err
+    assert "features: Column('note', WordNGrams((1, 2)).log().tfidf()) + " in err
     assert "'same' (always the same)" in err
     assert "accuracy" in out
     assert run(["train", "x.csv", "-o", "m.dotadd", "-q"]) == 0

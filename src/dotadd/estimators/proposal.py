@@ -139,7 +139,7 @@ def _columns(names: Sequence[str], phi: str) -> str:
 
 
 PARTS: dict[str, Callable[[list[str]], str]] = {
-    "text": lambda names: _columns(names, "WordNGrams((1, 2)).tfidf()"),
+    "text": lambda names: _columns(names, "WordNGrams((1, 2)).log().tfidf()"),
     "letters": lambda names: _columns(names, "NGrams((3, 5)).tfidf()"),
     "dna": lambda names: _columns(names, "Spectrum(6).normalized()"),
     "number": lambda names: _listed("Number", names) + '.scaled("std")',
