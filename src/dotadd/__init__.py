@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from dotadd.estimators.linear import LinearSVM as LinearSVM
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.cells import Category as Category
-    from dotadd.features.cells import Date as Date
     from dotadd.features.cells import Number as Number
     from dotadd.features.checks import check_feature_map as check_feature_map
     from dotadd.features.columns import Column as Column
+    from dotadd.features.dates import Date as Date
     from dotadd.features.expression import parse as parse
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
@@ -74,7 +74,8 @@ __all__, __getattr__ = lazy(
         ],
         ".estimators.linear": ["LinearSVM"],
         ".features.base": ["FeatureMap"],
-        ".features.cells": ["Category", "Date", "Number"],
+        ".features.cells": ["Category", "Number"],
+        ".features.dates": ["Date"],
         ".features.columns": ["Column"],
         ".features.expression": ["parse"],
         ".features.lbp": ["LBP"],

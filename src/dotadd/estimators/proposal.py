@@ -15,7 +15,7 @@ import numpy as np
 
 from dotadd.data.batches import Strings
 from dotadd.data.table import Cells, Table
-from dotadd.features.cells import Date
+from dotadd.features.dates import Date
 from dotadd.sources import open as open_source
 from dotadd.sources import paths_of
 from dotadd.sources.base import Source

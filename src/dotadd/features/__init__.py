@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.base import Shape as Shape
     from dotadd.features.cells import Category as Category
-    from dotadd.features.cells import Date as Date
     from dotadd.features.cells import Number as Number
     from dotadd.features.columns import Column as Column
+    from dotadd.features.dates import Date as Date
     from dotadd.features.expression import parse as parse
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
@@ -43,7 +43,8 @@ MAPS = {
     ".lbp": ["LBP"],
     ".rational": ["Rational"],
     ".columns": ["Column"],
-    ".cells": ["Number", "Category", "Date"],
+    ".cells": ["Number", "Category"],
+    ".dates": ["Date"],
 }  # that expressions may name, by module
 OTHERS = {
     ".alphabet": ["Alphabet"],
