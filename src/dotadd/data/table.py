@@ -99,10 +99,9 @@ class Table(Ragged):
         """The letters of a column."""
         return ColumnStrings(self, int(self.places([name])[0]))
 
-    def numbers(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+    def numbers(self, name: str) -> np.ndarray:
         """The numbers of a column."""
-        begins = self.offsets[:-1] if rows is None else self.offsets[:-1][rows]
-        return self.values[begins + self.places([name])[0]]
+        return self.values[self.offsets[:-1] + self.places([name])[0]]
 
     def to_arrow(self) -> pa.Array:
         """A list of cells for each row; names go with the schema of a file."""
