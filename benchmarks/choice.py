@@ -129,7 +129,7 @@ def compare(name: str, examples: InMemory, y: np.ndarray, loss: str, C: float, t
     """Both solvers on one problem, and what the choice between them is and looks at."""
     kind, norm = Loss.named(loss), float(examples.squared_norms().mean())
     signs = np.where(y == np.unique(y)[-1], 1, -1).astype(np.int8)
-    easy, problem = (Problem(examples, Columns([signs], np.full(len(y), cost)), kind) for cost in (EASY / norm, C))
+    easy, problem = (Problem(examples, Columns.of([signs], np.full(len(y), cost)), kind) for cost in (EASY / norm, C))
 
     def run(solver: str) -> tuple[float, bool]:
         began = perf_counter()

@@ -38,7 +38,7 @@ def problem(X, ys, *, cost=1.0, loss="hinge", intercept="regularized", dtype=np.
     examples = InMemory(Linear().resolve(Shape.of(batch)), batch, dtype=dtype)
     signs = [np.asarray(y, np.int8) for y in np.atleast_2d(ys)]
     costs = np.broadcast_to(np.asarray(cost, np.float64), len(X)).copy()
-    return Problem(examples, Columns(signs, costs), Loss.named(loss), Intercept(intercept))
+    return Problem(examples, Columns.of(signs, costs), Loss.named(loss), Intercept(intercept))
 
 
 def flow_of(
@@ -47,7 +47,7 @@ def flow_of(
     """The same examples as if they were on disk; the memory is a tenth of theirs by default."""
     signs = [np.asarray(y, np.int8) for y in np.atleast_2d(signs)]
     cost = np.broadcast_to(np.asarray(cost, np.float64), len(batch)).copy()
-    columns, ends = Columns(signs, cost), np.cumsum(batch.row_bytes())
+    columns, ends = Columns.of(signs, cost), np.cumsum(batch.row_bytes())
 
     def read(nbytes):
         first = 0
@@ -67,7 +67,7 @@ def streamed_of(phi, chunks, rows, **options):
 
     def read(nbytes):
         for batch in chunks():
-            yield batch, Columns([], np.zeros(len(batch)))
+            yield batch, Columns.of([], np.zeros(len(batch)))
 
     return OnDisk(phi, read, rows, 1 << 20, **options)
 
@@ -81,7 +81,7 @@ def certified(problem, ws, bs, alphas, check=lambda: None, *, which=None, **opti
 def squared_distances(examples, coefficients, ws):
     """|w - sum_i coefficient_i phi(z_i)|^2 for each of several w, as a proof finds it."""
     ones = np.ones(len(examples))
-    problem = Problem(examples, Columns([ones for _ in ws], ones))
+    problem = Problem(examples, Columns.of([ones for _ in ws], ones))
     judges = [Judge(problem, k, w, some, 0.0) for k, (w, some) in enumerate(zip(ws, coefficients, strict=True))]
     for judge in judges:
         judge.conclude()

@@ -110,7 +110,7 @@ def trained(bits: int, given: Setting) -> State:
     phi = weighted_degree(bits, windows)
     known = some_rows(given.trained, windows)
     examples = InMemory(phi, windows.take(known))
-    problem = Problem(examples, Columns([signs[known]], np.ones(len(known))), intercept=Intercept.NONE)
+    problem = Problem(examples, Columns.of([signs[known]], np.ones(len(known))), intercept=Intercept.NONE)
     result = dcd(problem, Settings(tol=0.1))[0]
     alpha = np.zeros(len(rows))
     alpha[known] = result.alpha

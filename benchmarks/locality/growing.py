@@ -50,10 +50,10 @@ def report(given: Setting) -> str:
         phi = weighted_degree(bits, windows)
         for name, kind in [("all windows, shrinking", Unaware), ("**a growing sample, movers alone**", Counted)]:
             few = windows.slice(0, min(64, len(windows)))
-            dcd(Problem(kind(phi, few), Columns([signs[: len(few)]], np.ones(len(few)))), Settings(tol=TOL))  # compiles
+            dcd(Problem(kind(phi, few), Columns.of([signs[: len(few)]], np.ones(len(few)))), Settings(tol=TOL))  # compiles
             examples = kind(phi, windows, threads=thread_count(None))
             began = perf_counter()
-            result = dcd(Problem(examples, Columns([signs], np.ones(len(examples)))), Settings(tol=TOL))[0]
+            result = dcd(Problem(examples, Columns.of([signs], np.ones(len(examples)))), Settings(tol=TOL))[0]
             parts = result.seconds
             seconds = [perf_counter() - began, parts["expand"] + parts["descend"], parts["certify"]]
             cells = [f"{examples.visits:,}", str(result.passes), f"{result.gap:.4f}"]

@@ -85,7 +85,7 @@ def case(name, loss, threads=1):
     phi.fill(batch, np.arange(len(y)), block)
     best, _, _ = naive.solve(naive.matrix(block, phi.dim), y, cost, loss, intercept)
     examples = InMemory(phi, batch, dtype=np.float64, threads=threads)
-    return Problem(examples, Columns([y.astype(np.int8)], cost), Loss.named(loss), Intercept(intercept)), best
+    return Problem(examples, Columns.of([y.astype(np.int8)], cost), Loss.named(loss), Intercept(intercept)), best
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -68,7 +68,7 @@ def test_dense_rows_and_strings_reach_it_too(solver):
     streamed = flow_of(Strings.from_list(words), Spectrum(3), y, 1e-4, dtype=np.float32)
     examples = InMemory(streamed.examples.phi, Strings.from_list(words))
     (best,) = dcd(
-        Problem(examples, Columns([y.astype(np.int8)], np.full(N, 1e-4))), Settings(tol=1e-5, max_passes=5000)
+        Problem(examples, Columns.of([y.astype(np.int8)], np.full(N, 1e-4))), Settings(tol=1e-5, max_passes=5000)
     )
     (strings,) = solver(streamed, Settings())
     assert strings.gap <= 1e-3

@@ -35,7 +35,7 @@ def strings_problem(loss="hinge", intercept="regularized", cost=None, threads=1,
     assert phi.bulk
     cost = np.ones(N) if cost is None else cost
     examples = InMemory(phi, batch, dtype=np.float64, threads=threads)
-    return Problem(examples, Columns([y] if ys is None else ys, cost), Loss.named(loss), Intercept(intercept))
+    return Problem(examples, Columns.of([y] if ys is None else ys, cost), Loss.named(loss), Intercept(intercept))
 
 
 @pytest.fixture(autouse=True)

@@ -127,7 +127,7 @@ def texts(phi, threads, *, keep, count=300):
     phi = phi.resolve(Shape.of(batch)).learn(batch)
     examples = InMemory(phi, batch, threads=threads, budget=Budget(1 << 30) if keep else None)
     signs = [one.astype(np.int8) for one in (y, np.roll(y, 7), np.where(np.arange(count) % 3 == 0, 1, -1))]
-    return Problem(examples, Columns(signs, np.full(count, 5.0)), Loss.SQUARED_HINGE)
+    return Problem(examples, Columns.of(signs, np.full(count, 5.0)), Loss.SQUARED_HINGE)
 
 
 @pytest.mark.parametrize("name", RESUMED)
@@ -153,7 +153,7 @@ def test_a_sample_goes_on_as_it_was(tmp_path, monkeypatch):
     phi = WeightedDegree(3).normalized().resolve(Shape.of(batch))
 
     def make():
-        return Problem(InMemory(phi, batch), Columns([y], np.full(400, 1.0)))
+        return Problem(InMemory(phi, batch), Columns.of([y], np.full(400, 1.0)))
 
     (expected,) = SOLVERS["dcd"](make(), SETTINGS)
     sizes = {row.sample for row in expected.trace}

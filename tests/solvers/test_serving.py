@@ -39,7 +39,7 @@ def on_strings(*, threads=1, streamed=False, loss="squared_hinge", which=slice(N
     else:
         examples = InMemory(phi, batch, dtype=np.float64, threads=threads)
     signs = [y.astype(np.int8) for y in ys[which]]
-    return Problem(examples, Columns(signs, np.ones(400)), Loss.named(loss), Intercept.FREE)
+    return Problem(examples, Columns.of(signs, np.ones(400)), Loss.named(loss), Intercept.FREE)
 
 
 @pytest.mark.parametrize("solver", BATCH)

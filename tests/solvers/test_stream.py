@@ -131,8 +131,9 @@ def test_the_store_keeps_its_budget_and_its_rows(kind, monkeypatch):
         rows = self.rows[places]
         assert len(np.unique(rows)) == len(rows)
         assert np.array_equal(np.flatnonzero(self.kept), np.sort(rows))
-        np.testing.assert_array_equal(self.cost[places], cost[rows])
-        np.testing.assert_array_equal(self.signs[0][places], y[rows])
+        column = self.variables(0).column
+        np.testing.assert_array_equal(column.cost()[places], cost[rows])
+        np.testing.assert_array_equal(column.signs[column.codes[places]], y[rows])
         norms = flow.examples.phi.squared_norms(batch, rows) + 1.0
         np.testing.assert_allclose(self.norms[places], norms, rtol=1e-6)
         np.testing.assert_allclose(flow.examples.phi.squared_norms(self.pool.batch, places) + 1.0, norms, rtol=1e-6)
@@ -320,7 +321,7 @@ def test_a_store_with_less_room_takes_what_fits_of_what_there_was(tmp_path):
     full = Store(flow, alphas, 20_000, 0)
     rows = np.arange(0, 300, 2)
     batch, ones = DenseRows(X[rows]), np.ones(len(rows))
-    full.add(rows, batch, Columns([y[rows]], ones), ones, [alphas[0][rows]], [np.ones(len(rows), np.uint8)])
+    full.add(rows, batch, Columns.of([y[rows]], ones), ones, [alphas[0][rows]], [np.ones(len(rows), np.uint8)])
     assert len(full) == len(rows)
     small = Store(flow, alphas, 5000, 0)
     small.restore(full.state(), 0.0)

@@ -114,6 +114,49 @@ class Interrupts:
             raise
 
 
+class _Follower(Interrupts):
+    """The scope of a thread that helps: signals are left to the thread that asked for help."""
+
+    def __init__(self, asked: Interrupts) -> None:
+        self._asked = asked
+
+    @property
+    def raised(self) -> BaseException | None:  # type: ignore[override]  # whoever follows sets nothing of its own
+        return self._asked.raised
+
+    @property
+    def hurried(self) -> bool:  # type: ignore[override]
+        return self._asked.hurried
+
+    @property
+    def pending(self) -> bool:
+        return self._asked.pending
+
+    def put_off(self) -> None:
+        pass
+
+    def obey(self) -> bool:
+        return self._asked.pending
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        yield
+
+
+@contextmanager
+def following(asked: Interrupts) -> Iterator[None]:
+    """In a thread that helps, work ends by the signals that arrive at the thread that asked for help."""
+    before: Interrupts | None = getattr(_here, "scope", None)
+    if before is asked:
+        yield
+        return
+    _here.scope = _Follower(asked)
+    try:
+        yield
+    finally:
+        _here.scope = before
+
+
 def interruptible(work: Callable[P, T]) -> Callable[P, T]:
     """A function whose work ends early by Ctrl-C, but with everything kept: only then Ctrl-C is raised again."""
 

@@ -113,7 +113,9 @@ class _Work:
     def __init__(self, sub: Subproblem, problem: Piece, margins: np.ndarray, alpha: np.ndarray) -> None:
         self.sub, self.problem, self.alpha = sub, problem, alpha
         cost = problem.columns.cost(sub.k)
-        self.beta, self.cost = sub.sigma * alpha, sub.sigma * cost
+        column = problem.columns[sub.k]
+        self.column = column._replace(costs=sub.sigma * column.costs)
+        self.beta = sub.sigma * alpha
         self.active = would_move(int(problem.loss), margins, cost, alpha)
         self.first_gap: float | None = None
         sub.active += int(np.count_nonzero(self.active))
@@ -121,7 +123,7 @@ class _Work:
 
     @property
     def variables(self) -> Variables:
-        return Variables(self.problem.columns.sign(self.sub.k), self.cost, self.beta, self.active)
+        return Variables(self.column, self.beta, self.active)
 
     def settled(self, accuracy: float) -> bool:
         """Whether the last sweep found the gap of this subproblem to be so much smaller than the first one did."""
@@ -135,7 +137,7 @@ class _Work:
         problem, cost = self.problem, self.problem.columns.cost(self.sub.k)
         alpha = self.beta / self.sub.sigma
         if problem.loss is not Loss.SQUARED_HINGE:
-            alpha = np.where(self.beta >= self.cost, cost, np.minimum(alpha, cost))
+            alpha = np.where(self.beta >= self.column.cost(), cost, np.minimum(alpha, cost))
         before = total_dual_term(problem.loss, self.alpha, cost)
         self.sub.terms_gained += total_dual_term(problem.loss, alpha, cost) - before
         self.sub.balance_gained += balance(problem, self.sub.k, alpha - self.alpha)

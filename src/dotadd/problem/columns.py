@@ -8,51 +8,119 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from dotadd.errors import DataError, DotaddError
+from dotadd.problem.folds import Folds
 from dotadd.sources.base import Chunk
 
 
-class Columns:
-    """For each binary problem the signs (+1, -1) of the rows, and what each row costs; 0 where it does not count."""
+class Column(NamedTuple):
+    """One binary problem over some rows: row i has the sign signs[codes[i]] and costs costs[codes[i]] * weight[i], or
+    without the weight where there are none."""
 
-    def __init__(self, signs: Sequence[np.ndarray], cost: np.ndarray) -> None:
-        self._signs, self._cost = list(signs), cost
+    codes: np.ndarray
+    signs: np.ndarray
+    costs: np.ndarray
+    weight: np.ndarray
+
+    def cost(self) -> np.ndarray:
+        """The cost of each row."""
+        return self.costs[self.codes] * self.weight if len(self.weight) else self.costs[self.codes]
+
+
+MOST_CODES = 1 << 16
+NO_WEIGHT = np.empty(0)
+
+
+class Columns:
+    """For each binary problem the signs (+1, -1) of the rows, and what each row costs; 0 where it does not count.
+
+    Held in compact form: each row has a code, such as its class, or its class and its fold. A problem has a sign and a
+    cost for each code; the cost of a row is that of its code times the row's own weight.
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        signs: Sequence[np.ndarray],
+        costs: Sequence[np.ndarray],
+        weight: np.ndarray | None = None,
+    ) -> None:
+        self._codes = codes.astype(np.uint16, copy=False)
+        self._signs, self._costs, self._weight = list(signs), list(costs), weight
+        self._made: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()  # costs that somebody holds
+
+    @classmethod
+    def of(cls, signs: Sequence[np.ndarray], cost: np.ndarray) -> Columns:
+        """The problems with these signs of all rows, which cost the same in each of them."""
+        table, codes = np.empty((len(signs), 1), np.int8), np.zeros(len(cost), np.int64)
+        if len(signs) and len(cost):
+            table, codes = np.unique(np.stack(signs).astype(np.int8), axis=1, return_inverse=True)
+        return cls(codes.reshape(len(cost)), list(table), [np.ones(table.shape[1])] * len(table), cost)
 
     def __len__(self) -> int:
         """How many binary problems there are."""
         return len(self._signs)
 
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights of their own."""
+        return self._weight is not None
+
+    def __getitem__(self, k: int) -> Column:
+        """Problem k as it is held."""
+        return Column(self._codes, self._signs[k], self._costs[k], NO_WEIGHT if self._weight is None else self._weight)
+
     def sign(self, k: int, rows: np.ndarray | slice | None = None) -> np.ndarray:
         """The signs of these rows (all by default) in problem k."""
-        return self._signs[k] if rows is None else self._signs[k][rows]
+        return self._signs[k][self._codes if rows is None else self._codes[rows]]
 
     def cost(self, k: int, rows: np.ndarray | slice | None = None) -> np.ndarray:
-        """The costs of these rows (all by default) in problem k."""
-        return self._cost if rows is None else self._cost[rows]
+        """The costs of these rows (all by default) in problem k. Problems in which all rows cost the same share one
+        array, which nobody writes to."""
+        if rows is not None:
+            cost = self._costs[k][self._codes[rows]]
+            return cost if self._weight is None else cost * self._weight[rows]
+        made = self._made.get(id(self._costs[k]))
+        if made is None:
+            self._made[id(self._costs[k])] = made = self[k].cost()
+        return made
+
+    def counts(self, rows: np.ndarray | slice) -> np.ndarray:
+        """Whether each of these rows counts in any of the problems."""
+        counts = np.logical_or.reduce([costs > 0.0 for costs in self._costs])[self._codes[rows]]
+        return counts if self._weight is None else counts & (self._weight[rows] > 0.0)
 
     def take(self, rows: np.ndarray | slice) -> Columns:
         """The same problems over these rows."""
-        return Columns([sign[rows] for sign in self._signs], self._cost[rows])
+        weight = None if self._weight is None else self._weight[rows]
+        return Columns(self._codes[rows], self._signs, self._costs, weight)
 
     def times(self, factor: float) -> Columns:
         """The same with all costs multiplied."""
-        return Columns(self._signs, factor * self._cost)
+        products = {id(costs): factor * costs for costs in self._costs}
+        return Columns(self._codes, self._signs, [products[id(costs)] for costs in self._costs], self._weight)
+
+    def only(self, ks: Sequence[int]) -> Columns:
+        """These problems alone."""
+        return Columns(self._codes, [self._signs[k] for k in ks], [self._costs[k] for k in ks], self._weight)
 
     def within(self, rows: np.ndarray) -> Columns:
         """The same, but rows that are not among these do not count."""
-        cost = np.zeros_like(self._cost)
-        cost[rows] = self._cost[rows]
-        return Columns(self._signs, cost)
+        weight = np.zeros(len(self._codes))
+        weight[rows] = 1.0 if self._weight is None else self._weight[rows]
+        return Columns(self._codes, self._signs, self._costs, weight)
 
     @staticmethod
     def join(parts: Sequence[Columns]) -> Columns:
-        """The problems over the rows of all parts, one after the other."""
-        signs = [np.concatenate([part.sign(k) for part in parts]) for k in range(len(parts[0]))]
-        return Columns(signs, np.concatenate([part._cost for part in parts]))
+        """The same problems over the rows of all parts, one after the other."""
+        weights = [part._weight for part in parts if part._weight is not None]
+        weight = np.concatenate(weights) if weights else None
+        return Columns(np.concatenate([part._codes for part in parts]), parts[0]._signs, parts[0]._costs, weight)
 
 
 class PassingColumns(Columns):
@@ -83,10 +151,22 @@ class Targets:
         """The class that is positive in each binary problem."""
         return list(range(len(self.classes))) if len(self.classes) > 2 else [1]
 
-    def columns(self, chunk: Chunk) -> Columns:
-        """The binary problems over the examples of a chunk."""
-        codes = self.codes(chunk)
-        return Columns(self.signs(codes), self.cost(chunk, codes))
+    def columns(self, chunk: Chunk, folds: Folds | None = None) -> Columns:
+        """The binary problems over the examples of a chunk. With folds of these, those of the first fold come first,
+        and rows that a fold does not train on cost nothing in it."""
+        weight = None if chunk.weight is None else np.asarray(chunk.weight, np.float64)
+        numbers = np.arange(len(self.classes))
+        signs = [np.where(numbers == k, 1, -1).astype(np.int8) for k in self.problems]
+        codes, costs = self.codes(chunk), [self.cost_of_class]
+        if folds is not None:
+            parts = folds.trains.shape[1]
+            if len(numbers) * parts > MOST_CODES:
+                most = MOST_CODES // parts
+                raise DotaddError(f"{len(numbers):,} classes are too many for {len(folds)} folds: {most:,} at most")
+            codes = codes * parts + folds.parts
+            costs = [np.outer(self.cost_of_class, trains).ravel() for trains in folds.trains]
+            signs = [np.repeat(sign, parts) for sign in signs]
+        return Columns(codes, signs * len(costs), [cost for cost in costs for _ in signs], weight)
 
     def codes(self, chunk: Chunk) -> np.ndarray:
         """The number of each example's class."""
@@ -100,10 +180,6 @@ class Targets:
         if len(unknown):
             raise chunk.error(int(unknown[0]), f"label {y[unknown[0]]} was not there before: the data has changed")
         return codes
-
-    def signs(self, codes: np.ndarray) -> list[np.ndarray]:
-        """+1 and -1 of each binary problem."""
-        return [np.where(codes == k, 1, -1).astype(np.int8) for k in self.problems]
 
     def cost(self, chunk: Chunk, codes: np.ndarray) -> np.ndarray:
         """C_i = C * class weight * sample weight."""

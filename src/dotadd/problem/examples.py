@@ -8,6 +8,7 @@ while w stands still, `dot` and `add`, runs on all threads, and maps may bring a
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -97,6 +98,14 @@ class InMemory:
         """Whether blocks are views of rows in memory, which cost nothing to hand out, but are not yet in the cache; or
         will be as soon as all rows were made once."""
         return self._filling.stays
+
+    def alone(self) -> InMemory:
+        """The same for one thread among others, where nothing has to be made any more."""
+        assert self.ready
+        other = copy(self)
+        other._threads = other.threads = 1
+        other.passes, other.on_norms = 0, None
+        return other
 
     @property
     def ready(self) -> bool:

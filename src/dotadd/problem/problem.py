@@ -82,13 +82,7 @@ class Problem(Generic[Over]):
 
     def hold(self) -> Problem[Over]:
         """The same with the signs and costs of all rows in memory, for solvers that ask for DOT and ADD of all rows."""
-        rows = len(self.examples)
-        signs, cost = [np.empty(rows, np.int8) for _ in range(len(self))], np.empty(rows)
-        for piece in self.pieces():
-            cost[piece.rows] = piece.columns.cost(0)
-            for k, sign in enumerate(signs):
-                sign[piece.rows] = piece.columns.sign(k)
-        return replace(self, columns=Columns(signs, cost))
+        return replace(self, columns=Columns.join([piece.columns for piece in self.pieces()]))
 
     def outputs(self, ws: list[np.ndarray], rows: np.ndarray | None = None) -> list[np.ndarray]:
         """<w, phi(z_i)> of these examples (all by default) for each of several w."""

@@ -75,7 +75,7 @@ def _data(seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
 def _problem(
     solver: Solver, X: np.ndarray, ys: list[np.ndarray], cost: np.ndarray, loss: Loss, intercept: Intercept
 ) -> Problem[InMemory] | Problem[OnDisk]:
-    batch, columns = DenseRows(X), Columns(ys, cost)
+    batch, columns = DenseRows(X), Columns.of(ys, cost)
     phi = Linear().resolve(Shape.of(batch))
     if solver.needs is not Needs.PIECES:
         return Problem(InMemory(phi, batch, dtype=np.float64), columns, loss, intercept)
@@ -200,5 +200,5 @@ def _optimum(X: np.ndarray, y: np.ndarray, cost: np.ndarray, loss: Loss, interce
 
     batch = DenseRows(X)
     examples = InMemory(Linear().resolve(Shape.of(batch)), batch, dtype=np.float64)
-    problem = Problem(examples, Columns([y], cost), loss, intercept)
+    problem = Problem(examples, Columns.of([y], cost), loss, intercept)
     return dcd(problem, Settings(tol=1e-6, max_passes=100_000))[0].primal

@@ -105,8 +105,7 @@ class _State(Run):
 
     @property
     def variables(self) -> Variables:
-        columns = self.problem.columns
-        return Variables(columns.sign(self.k), columns.cost(self.k), self.alpha, self.active)
+        return Variables(self.problem.columns[self.k], self.alpha, self.active)
 
     def state(self) -> State:
         found = super().state() | {"active": self.active, "numbers": self.descent.numbers, "rng": self.rng}

@@ -1,6 +1,6 @@
 """Store: the examples that StreamSVM keeps in memory, raw, within a budget of bytes.
 
-Beside each lie its number, its cost, its length and its dual variables. The dual variables of rows in the store are
+Beside each lie its number, its code and weight, its length and its dual variables. The dual variables of rows in the store are
 those in the store; they go back to where all are kept when the row leaves. Rows leave because they have told what they
 can (`release`), or at random when there is no room for new ones.
 """
@@ -16,7 +16,7 @@ from dotadd.core.block import row_numbers
 from dotadd.data.batches import Batch
 from dotadd.data.pool import LOOSE, Pool
 from dotadd.data.ragged import joined
-from dotadd.problem.columns import Columns
+from dotadd.problem.columns import NO_WEIGHT, Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Piece, Problem
@@ -41,12 +41,13 @@ class Store:
         self.pool: Pool | None = None
         self.random = np.random.default_rng(seed)
         self.rows, self.present = np.empty(0, np.int64), np.empty(0, np.bool_)
-        self.cost, self.norms = np.empty(0), np.empty(0)
+        self.codes, self.weight, self.norms = np.empty(0, np.uint16), NO_WEIGHT, np.empty(0)
+        self.columns: Columns | None = None  # of no rows: what codes mean
         problems = range(len(problem))
-        self.signs = [np.empty(0, np.int8) for _ in problems]
         self.alphas = [np.empty(0) for _ in problems]
         self.active = [np.empty(0, np.uint8) for _ in problems]
         self.order = np.empty(0, np.uint32)
+        self._beside_rows: tuple[str, ...] = ("rows", "present", "codes", "norms")
         self.examples: InMemory | None = None
         self._changed = False
 
@@ -106,7 +107,10 @@ class Store:
 
     def variables(self, k: int) -> Variables:
         """What a sweep moves of binary problem k, with an entry for each place."""
-        return Variables(self.signs[k], self.cost, self.alphas[k], self.active[k])
+        assert self.columns is not None
+        return Variables(
+            self.columns[k]._replace(codes=self.codes, weight=self.weight), self.alphas[k], self.active[k]
+        )
 
     def release(self, places: np.ndarray) -> None:
         """Let those of these rows go that are no longer active in any problem."""
@@ -224,9 +228,9 @@ class Store:
         to[places] = np.arange(len(places))
         order = to[self.order]
         self.order = order[order >= 0].astype(self.order.dtype)
-        for name in ("rows", "present", "cost", "norms"):
+        for name in self._beside_rows:
             setattr(self, name, getattr(self, name)[places])
-        for several in (self.signs, self.alphas, self.active):
+        for several in (self.alphas, self.active):
             several[:] = [array[places] for array in several]
         self.examples = None
 
@@ -240,20 +244,26 @@ class Store:
         active: Sequence[np.ndarray],
     ) -> None:
         """What lies beside the rows that are at these places now."""
+        if self.columns is None:
+            self.columns = columns.take(slice(0, 0))
+            if columns.weighted:
+                self._beside_rows = (*self._beside_rows, "weight")
         self._grow()
         self.rows[places], self.present[places], self.kept[rows] = rows, True, True
-        self.cost[places], self.norms[places] = columns.cost(0), norms
+        column = columns[0]
+        self.codes[places], self.norms[places] = column.codes, norms
+        if columns.weighted:
+            self.weight[places] = column.weight
         for k in range(len(self.problem)):
-            self.signs[k][places] = columns.sign(k)
             self.alphas[k][places], self.active[k][places] = alphas[k], active[k]
 
     def _grow(self) -> None:
         """Give every array an entry for each place of the pool."""
         assert self.pool is not None
         length = len(self.pool)
-        for name in ("rows", "present", "cost", "norms"):
+        for name in self._beside_rows:
             setattr(self, name, _longer(getattr(self, name), length))
-        for several in (self.signs, self.alphas, self.active):
+        for several in (self.alphas, self.active):
             several[:] = [_longer(array, length) for array in several]
 
     def _leave(self, places: np.ndarray) -> None:
@@ -272,8 +282,8 @@ class Store:
 
 
 def bytes_beside(problems: int) -> int:
-    """Bytes that an example in memory takes beside its raw row: number, cost, length, offsets; and for each binary
-    problem alpha, sign and whether it is active."""
+    """Bytes that an example in memory takes beside its raw row: number, code, weight, length, offsets; and for
+    each binary problem alpha and whether it is active."""
     return 48 + 10 * problems
 
 

@@ -136,7 +136,7 @@ class _Trainer:
         if not at.step and problem.intercept is not Intercept.NONE:
             free = problem.intercept is Intercept.FREE
             at.step = max(float(examples.squared_norms().mean()), 1e-3) if free else 1.0
-        new = np.flatnonzero(~self.store.kept[piece.rows] & (columns.cost(0) > 0.0))
+        new = np.flatnonzero(~self.store.kept[piece.rows] & columns.counts(slice(None)))
         alphas = [alpha[piece.rows] for alpha in self.alphas]  # views: what is visited here is written there
         active = [np.zeros(len(examples), np.uint8) for _ in self.ws]
         for k, output in enumerate(piece.outputs(self.ws, new)):
@@ -150,7 +150,7 @@ class _Trainer:
         norms[wanted] = examples.squared_norms(wanted) + at.step
         order = wanted.copy()
         shuffle(order, self.rng)
-        moved = [Variables(columns.sign(k), columns.cost(k), alphas[k], active[k]) for k in range(len(problem))]
+        moved = [Variables(columns[k], alphas[k], active[k]) for k in range(len(problem))]
         gaps = self._visit(examples, order, moved, norms)
         stay = wanted[np.logical_or.reduce([some[wanted] for some in active]).astype(np.bool_)]
         self.store.add(

@@ -15,6 +15,7 @@ import numpy as np
 from dotadd._jit import kernel, prefetch
 from dotadd.core.block import row_add, row_dot
 from dotadd.core.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, value
+from dotadd.problem.columns import Column
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept
 
@@ -87,8 +88,7 @@ class Descent:
 class Variables(NamedTuple):
     """What a sweep reads and moves of some rows, for one binary problem; `active` says which may still move."""
 
-    sign: np.ndarray
-    cost: np.ndarray
+    column: Column
     alpha: np.ndarray
     active: np.ndarray
 
@@ -116,10 +116,10 @@ def sweep(
         if number:
             check()
         expanded = perf_counter()
-        for descent, (sign, cost, alpha, active) in moved:
+        for descent, (column, alpha, active) in moved:
             descend(
                 block.start, block.end, block.indices, block.values, at, rows, block.cold,
-                sign, cost, norms, step, int(loss), shrink, alpha, active, descent.w, descent.numbers,
+                *column, norms, step, int(loss), shrink, alpha, active, descent.w, descent.numbers,
             )  # fmt: skip
             descent.visited += len(rows)
         done = perf_counter()
@@ -147,7 +147,7 @@ def would_move(loss, margins, cost, alpha):
 @kernel
 def descend(
     start, end, indices, values, at, rows, cold,
-    sign, cost, norms, step, loss, shrink,
+    codes, signs, costs, weight, norms, step, loss, shrink,
     alpha, active, w, numbers,
 ):  # fmt: skip
     """Algorithm 3 over the rows of one block. `cold`: the rows lie far away, so fetch them ahead of their turn."""
@@ -155,15 +155,16 @@ def descend(
     dual_terms, half_norm, gap = numbers[DUAL_TERMS], numbers[HALF_NORM], numbers[GAP]
     pg_max, pg_min, kept = numbers[PG_MAX], numbers[PG_MIN], numbers[ACTIVE]
     old_pg_max, old_pg_min = numbers[OLD_PG_MAX], numbers[OLD_PG_MIN]
-    n = len(at)
+    n, weighted = len(at), len(weight) > 0
     for j in range(n):
         if cold and j + 2 * AHEAD < n:
             far = np.uint64(rows[j + 2 * AHEAD])
             prefetch(start, far)
             prefetch(alpha, far)
             prefetch(norms, far)
-            prefetch(cost, far)
-            prefetch(sign, far)
+            prefetch(codes, far)
+            if weighted:
+                prefetch(weight, far)
             near = np.uint64(at[j + AHEAD])
             first, stop = np.uint64(start[near]), np.uint64(end[near])
             for k in range(first, min(stop, first + np.uint64(128)), np.uint64(16)):  # a line of the cache at a time
@@ -175,7 +176,9 @@ def descend(
         if active[i] == 0:
             continue
         lo, hi = start[np.uint64(at[j])], end[np.uint64(at[j])]
-        y, c, a = np.float64(sign[i]), cost[i], alpha[i]
+        y, c, a = np.float64(signs[codes[i]]), costs[codes[i]], alpha[i]
+        if weighted:
+            c *= weight[i]
         m = y * (row_dot(indices, values, lo, hi, w) + b)
         old_term = dual_term(loss, a, c)
         gap += c * value(loss, m) - old_term + a * m

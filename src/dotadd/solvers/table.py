@@ -195,7 +195,7 @@ def solve(
         solver, why = wrote, "goes on from its own checkpoint"
     if checkpoint is not None:
         checkpoint.problem = {"solver": solver, **checkpoint.problem}
-    if name != "auto" or solver != "dcd" or start is not None or not _tall(problem):
+    if name != "auto" or solver != "dcd" or start is not None or not tall(problem):
         before = Before.on_disk(settings)
         return solver, why, before.then(SOLVERS[solver], problem, settings, start)
     began = perf_counter()
@@ -292,7 +292,8 @@ def features_met(examples: Examples) -> int:
     return min(dim, int(np.count_nonzero(times)) + alone * (rows // len(some) - 1))
 
 
-def _tall(problem: Problem[Examples]) -> bool:
+def tall(problem: Problem[Examples]) -> bool:
+    """Whether there are many more rows than features."""
     return len(problem.examples) >= TALL * features_met(problem.examples)
 
 

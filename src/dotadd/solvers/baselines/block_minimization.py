@@ -82,8 +82,7 @@ class Held:
 
     def variables(self, k: int) -> Variables:
         """What a sweep moves of binary problem k."""
-        columns = self.problem.columns
-        return Variables(columns.sign(k), columns.cost(k), self.alphas[k], self.active[k])
+        return Variables(self.problem.columns[k], self.alphas[k], self.active[k])
 
     def take(self, at: np.ndarray) -> Held:
         """These rows, held apart."""
