@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dotadd.errors import NotConvergedWarning as NotConvergedWarning
     from dotadd.errors import UntrainedClassWarning as UntrainedClassWarning
     from dotadd.errors import UnusedColumnsWarning as UnusedColumnsWarning
+    from dotadd.estimators.cross_validation import LinearSVMCV as LinearSVMCV
     from dotadd.estimators.kernel import KernelSVM as KernelSVM
     from dotadd.estimators.linear import LinearSVM as LinearSVM
     from dotadd.features.base import FeatureMap as FeatureMap
@@ -72,6 +73,7 @@ __all__, __getattr__ = lazy(
             "UntrainedClassWarning",
             "UnusedColumnsWarning",
         ],
+        ".estimators.cross_validation": ["LinearSVMCV"],
         ".estimators.linear": ["LinearSVM"],
         ".features.base": ["FeatureMap"],
         ".features.cells": ["Category", "Number"],

@@ -20,8 +20,9 @@ from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError
 from dotadd.estimators.protocol import columns_read
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.problem.columns import Tally, Targets
+from dotadd.problem.columns import Columns, Tally, Targets
 from dotadd.problem.examples import InMemory
+from dotadd.problem.folds import Folds
 from dotadd.problem.lengths import READ, Lengths
 from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
 from dotadd.problem.problem import Intercept, Problem
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dotadd.estimators.linear import LinearSVM
 
 OnProgress = Callable[[Progress, int, int], None]
+MakeFolds = Callable[[Chunk, Targets], Folds]
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,40 @@ def _that_can(solver: Solver) -> str:
     return f'solver="{other}"'
 
 
-def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How) -> Found:
-    """Train on examples in memory."""
+@dataclass
+class Stated:
+    """What is to be trained on in memory: examples, their classes, and who looks at the lengths of rows."""
+
+    examples: InMemory
+    targets: Targets
+    columns: Columns
+    shape: Shape
+    lengths: Lengths
+
+    def found(self, source: Source, results: list[Result], solver: str, why: str) -> Found:
+        """What a fit has found on them."""
+        kept_rows, kept_bytes = self.examples.kept
+        results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
+        phi, batch = self.phi, self.examples.batch
+        spread, scales = self.lengths.measure(phi, batch), self.lengths.scales
+        return Found(
+            phi, self.shape, self.targets.classes, results, len(batch), source, solver, why, source.names(), spread,
+            scales,
+        )  # fmt: skip
+
+    @property
+    def phi(self) -> FeatureMap:
+        """The map as it was learned, for a model."""
+        return self.examples.given
+
+    def problem(self, svm: LinearSVM, columns: Columns) -> Problem[InMemory]:
+        return Problem(self.examples, columns, Loss.named(svm.loss), Intercept(svm.intercept))
+
+
+def stated(
+    svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How, folds: MakeFolds | None = None
+) -> Stated:
+    """What is to be trained on, as these rows in memory tell; with folds, columns are those of each fold."""
     if data.y is None and data.from_file:
         raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
     if data.y is None:
@@ -118,25 +152,29 @@ def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how
     tally = Tally()
     tally.note(data)
     targets = tally.targets(svm.C, svm.class_weight, data.path)
-    columns, batch = targets.columns(data), data.batch
+    columns, batch = targets.columns(data, None if folds is None else folds(data, targets)), data.batch
     del data  # labels of many millions of rows, as signs by now
     budget.take(batch.nbytes)
     examples = InMemory(
         phi, batch, dtype=dtype, threads=thread_count(svm.n_jobs), budget=budget if svm.keep else None
     )  # fmt: skip
-    problem = Problem(examples, columns, Loss.named(svm.loss), Intercept(svm.intercept))
     lengths = Lengths(how.announce)
     lengths.look(phi, batch)
     examples.on_norms = lengths.note
-    settings = _settings(svm, how, len(problem), budget)
+    return Stated(examples, targets, columns, shape, lengths)
+
+
+def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How) -> Found:
+    """Train on examples in memory."""
+    task = stated(svm, source, data, budget, how)
+    del data
+    problem = task.problem(svm, task.columns)
+    settings = settings_of(svm, how, len(problem), budget)
     if (checkpoint := how.checkpoint_by(svm.solver, in_memory=True)) is not None:
-        checkpoint.problem = _stated(svm, source, phi, targets)
+        checkpoint.problem = _stated(svm, source, task.phi, task.targets)
         settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
     solver, why, results = solve(svm.solver, problem, settings, how.start)
-    kept_rows, kept_bytes = examples.kept
-    results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
-    spread, scales = lengths.measure(phi, batch), lengths.scales
-    return Found(phi, shape, targets.classes, results, len(batch), source, solver, why, source.names(), spread, scales)
+    return task.found(source, results, solver, why)
 
 
 def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Callable[[str], None]) -> Found:
@@ -168,7 +206,7 @@ def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Cal
         shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
         loss, intercept = Loss.named(svm.loss), Intercept(svm.intercept)
         problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
-        settings = _settings(svm, how, len(problem), shared)
+        settings = settings_of(svm, how, len(problem), shared)
         lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
         lengths.look(survey.phi, some)
         spread = lengths.measure(survey.phi, some)
@@ -212,7 +250,7 @@ def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
             parts, resolved, C=svm.C, class_weight=svm.class_weight, loss=Loss.named(svm.loss),
             intercept=Intercept(svm.intercept), dtype=np.dtype(svm.dtype).type, seed=svm._seed(),
         )  # fmt: skip
-        settings = _settings(svm, how, task.problems, Budget(memory or available() // 2))
+        settings = settings_of(svm, how, task.problems, Budget(memory or available() // 2))
         results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=how.resume))
         fitting.note_skipped(parts, data)
     return Found(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
@@ -236,7 +274,7 @@ def _stated(svm: LinearSVM, source: Source, phi: FeatureMap, targets: Targets) -
     }  # fmt: skip
 
 
-def _settings(svm: LinearSVM, how: How, problems: int, budget: Budget) -> Settings:
+def settings_of(svm: LinearSVM, how: How, problems: int, budget: Budget) -> Settings:
     def tell(progress: Progress, k: int) -> None:
         assert how.on_progress is not None
         how.on_progress(progress, k, problems)

@@ -152,8 +152,8 @@ class Targets:
         return list(range(len(self.classes))) if len(self.classes) > 2 else [1]
 
     def columns(self, chunk: Chunk, folds: Folds | None = None) -> Columns:
-        """The binary problems over the examples of a chunk. With folds of these, those of the first fold come first,
-        and rows that a fold does not train on cost nothing in it."""
+        """The binary problems over the examples of a chunk. With folds of these, there are those of each fold,
+        in which rows that it does not train on cost nothing, and then those of all rows."""
         weight = None if chunk.weight is None else np.asarray(chunk.weight, np.float64)
         numbers = np.arange(len(self.classes))
         signs = [np.where(numbers == k, 1, -1).astype(np.int8) for k in self.problems]
@@ -164,7 +164,8 @@ class Targets:
                 most = MOST_CODES // parts
                 raise DotaddError(f"{len(numbers):,} classes are too many for {len(folds)} folds: {most:,} at most")
             codes = codes * parts + folds.parts
-            costs = [np.outer(self.cost_of_class, trains).ravel() for trains in folds.trains]
+            trains = (*folds.trains, np.ones(parts, np.bool_))
+            costs = [np.outer(self.cost_of_class, some).ravel() for some in trains]
             signs = [np.repeat(sign, parts) for sign in signs]
         return Columns(codes, signs * len(costs), [cost for cost in costs for _ in signs], weight)
 

@@ -75,6 +75,11 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.batch)
 
+    @property
+    def given(self) -> FeatureMap:
+        """The map as it was given."""
+        return self._phi
+
     @cached_property
     def phi(self) -> FeatureMap:
         """The map, with what it has prepared for these rows when they are first worked on."""

@@ -21,6 +21,7 @@ from threading import Event
 
 import numpy as np
 
+from dotadd._util.blas import one_blas_thread
 from dotadd._util.interrupts import Interrupts, following
 from dotadd._util.threads import for_each
 from dotadd.core.block import row_numbers
@@ -100,7 +101,8 @@ def path(
         finally:
             done[item].set()
 
-    for_each(list(done), work, examples.threads)
+    with one_blas_thread():
+        for_each(list(done), work, examples.threads)
 
 
 def _together(

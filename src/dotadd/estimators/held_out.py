@@ -1,0 +1,152 @@
+"""HeldOut: scores of rows that a fold has not trained on, for each C, and how good they are.
+
+The scores of a C are there while its folds come in, and those of the best C so far; all others are forgotten as soon as
+they were judged, so that a long path of C takes no more memory than a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dotadd.errors import DotaddError
+from dotadd.model.evaluation import accuracy
+from dotadd.problem.folds import Folds
+from dotadd.solvers.result import Result
+
+
+class Fitted(NamedTuple):
+    """What is told of the answer to one column at one C."""
+
+    gap: float
+    passes: int
+    seconds: float
+    converged: bool
+
+
+class Truth(NamedTuple):
+    """What held-out scores are compared with: the class of each row by number, the classes, weights of rows."""
+
+    codes: np.ndarray
+    classes: np.ndarray
+    weight: np.ndarray | None
+
+    def labels(self, rows: np.ndarray) -> np.ndarray:
+        return self.classes[self.codes[rows]]
+
+
+Judge = Callable[[Truth, np.ndarray, np.ndarray], float]
+"""How good scores are: judge(truth, numbers of rows, scores of these), the larger the better."""
+
+
+class HeldOut:
+    """Scores by C number, row and binary problem; `judged` has the score of each C and fold, NaN where there is none
+    yet, and `pooled` that of all held-out rows together."""
+
+    def __init__(self, truth: Truth, folds: Folds, problems: int, Cs: int, judge: Judge) -> None:
+        self.truth, self.folds, self.problems, self.judge = truth, folds, problems, judge
+        self.judged, self.pooled = np.full((Cs, len(folds)), np.nan), np.full(Cs, np.nan)
+        self.fitted: dict[tuple[int, int], Fitted] = {}
+        self.best = -1
+        """The number of the C that is best so far, whose scores are in `scores`."""
+        self.scores = np.empty((0, problems))
+        self._rows = [folds.held_out(fold) for fold in range(len(folds))]
+        self._coming: dict[int, tuple[np.ndarray, int]] = {}
+        self._lock = Lock()
+
+    def rows(self, k: int) -> np.ndarray:
+        """The rows that column k is tested on."""
+        return self._rows[k // self.problems]
+
+    @property
+    def tested(self) -> np.ndarray:
+        """All rows that any fold is tested on."""
+        return np.unique(np.concatenate(self._rows))
+
+    def put(self, i: int, k: int, scores: np.ndarray, result: Result) -> None:
+        """The scores by column k at C number i, of the rows that it is tested on."""
+        fold, problem = divmod(k, self.problems)
+        told = Fitted(np.nan if result.gap is None else result.gap, result.passes, sum(result.seconds.values()), result.converged)
+        with self._lock:
+            self.fitted[i, k] = told
+            if i not in self._coming:
+                self._coming[i] = np.full((len(self.truth.codes), self.problems), np.nan), 0
+            table, seen = self._coming[i]
+            table[self._rows[fold], problem] = scores
+            self._coming[i] = table, seen + 1
+            if seen + 1 < self.problems * len(self.folds):
+                return
+            del self._coming[i]
+        judged = [self._judge(table, rows) for rows in self._rows]
+        with self._lock:
+            self.judged[i], self.pooled[i] = judged, self._judge(table, self.tested)
+            if self.best < 0 or _mean(judged) > _mean(self.judged[self.best]):
+                self.best, self.scores = i, table
+
+    def _judge(self, table: np.ndarray, rows: np.ndarray) -> float:
+        scores = table[rows]
+        return self.judge(self.truth, rows, scores[:, 0] if self.problems == 1 else scores)
+
+
+def _mean(judged: Any) -> float:
+    return float(np.mean(judged))
+
+
+def winners(scores: np.ndarray) -> np.ndarray:
+    """The number of the class that each score, or row of scores, speaks for."""
+    return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+
+def judge_by(scoring: Any) -> Judge:
+    """How good scores are by this measure: accuracy for None, or what scikit-learn knows under this name, or a
+    callable of scikit-learn's form (estimator, X, y), which is given the numbers of rows for X."""
+    if scoring is None or scoring == "accuracy":
+        return _accuracy
+    from sklearn.metrics import check_scoring
+
+    def judge(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
+        machine = _Scored(truth.classes, scores)
+        scorer = check_scoring(machine, scoring=scoring)
+        weight = {} if truth.weight is None or callable(scoring) else {"sample_weight": truth.weight[rows]}
+        return float(scorer(machine, rows, truth.labels(rows), **weight))
+
+    try:
+        check_scoring(_Scored(np.array([0, 1]), np.zeros(2)), scoring=scoring)
+    except ValueError as error:
+        raise DotaddError(f"scoring is {scoring!r}, and has to be a name that scikit-learn knows: {error}") from None
+    return judge
+
+
+def _accuracy(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
+    weight = None if truth.weight is None else truth.weight[rows]
+    return accuracy(truth.codes[rows], winners(scores), sample_weight=weight)
+
+
+class _Scored:
+    """To scikit-learn's scorers a classifier, which has scored the rows already."""
+
+    _estimator_type = "classifier"
+
+    def __init__(self, classes: np.ndarray, scores: np.ndarray) -> None:
+        self.classes_, self._scores = classes, scores
+
+    def fit(self, X: Any, y: Any) -> None:
+        raise AssertionError("it is trained")
+
+    def __sklearn_tags__(self) -> Any:
+        from dotadd.model.file import classifier_tags
+
+        return classifier_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self._scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        labels: np.ndarray = self.classes_[winners(self._scores)]
+        return labels
