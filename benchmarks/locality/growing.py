@@ -50,7 +50,9 @@ def report(given: Setting) -> str:
         phi = weighted_degree(bits, windows)
         for name, kind in [("all windows, shrinking", Unaware), ("**a growing sample, movers alone**", Counted)]:
             few = windows.slice(0, min(64, len(windows)))
-            dcd(Problem(kind(phi, few), Columns.of([signs[: len(few)]], np.ones(len(few)))), Settings(tol=TOL))  # compiles
+            dcd(
+                Problem(kind(phi, few), Columns.of([signs[: len(few)]], np.ones(len(few)))), Settings(tol=TOL)
+            )  # compiles
             examples = kind(phi, windows, threads=thread_count(None))
             began = perf_counter()
             result = dcd(Problem(examples, Columns.of([signs], np.ones(len(examples)))), Settings(tol=TOL))[0]

@@ -58,7 +58,8 @@ def test_by_time_nothing_is_trained_on_that_comes_after_what_is_tested():
 
 
 @pytest.mark.parametrize(
-    "splitter", [KFold(3, shuffle=True, random_state=0), ShuffleSplit(4, random_state=0), TimeSeriesSplit(3), GroupKFold(2)]
+    "splitter",
+    [KFold(3, shuffle=True, random_state=0), ShuffleSplit(4, random_state=0), TimeSeriesSplit(3), GroupKFold(2)],
 )
 def test_folds_that_are_given_are_those_of_the_splitter(splitter):
     groups = np.arange(60) // 7

@@ -190,7 +190,9 @@ def test_several_binary_problems_together_equal_each_alone(loss):
     def solve(some):
         costs = np.ones(len(y))
         return lbfgs(
-            Problem(examples, Columns.of(some, costs), Loss.named(loss), Intercept.REGULARIZED), Settings(tol=1e-6), None
+            Problem(examples, Columns.of(some, costs), Loss.named(loss), Intercept.REGULARIZED),
+            Settings(tol=1e-6),
+            None,
         )
 
     together, alone = solve(signs), [solve([one])[0] for one in signs]

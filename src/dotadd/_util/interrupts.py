@@ -28,12 +28,15 @@ class Interrupts:
 
         with Interrupts() as interrupts: ...
 
+    With `asked`, it is the scope of a thread that helps another one, to whose scope signals are left.
+
     They arrive at once until `put_off` is called. A signal that nobody has obeyed when the scope ends is handed over
     there. Outside the main thread, where no signal arrives, and of signals that are ignored or that no Python code
     handles, nothing changes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Interrupts | None = None) -> None:
+        self._asked = asked
         self.raised: BaseException | None = None
         """What the handler of a signal has raised, or a callback for it: the work is to end."""
         self.hurried = False
@@ -75,6 +78,9 @@ class Interrupts:
 
     def obey(self) -> bool:
         """Hand over a signal that is waiting; returns whether the work is to end, now or since an earlier one."""
+        if self._asked is not None:
+            self.hurried = self._asked.hurried
+            return self._asked.pending
         with suppress(BaseException):  # it is in `raised`
             self._deliver()
         return self.raised is not None
@@ -82,7 +88,7 @@ class Interrupts:
     @property
     def pending(self) -> bool:
         """Whether a signal is waiting, or has ended the work; nothing is handed over, so any thread may ask."""
-        return self._waiting is not None or self.raised is not None
+        return self._waiting is not None or self.raised is not None or (self._asked is not None and self._asked.pending)
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -114,35 +120,6 @@ class Interrupts:
             raise
 
 
-class _Follower(Interrupts):
-    """The scope of a thread that helps: signals are left to the thread that asked for help."""
-
-    def __init__(self, asked: Interrupts) -> None:
-        self._asked = asked
-
-    @property
-    def raised(self) -> BaseException | None:  # type: ignore[override]  # whoever follows sets nothing of its own
-        return self._asked.raised
-
-    @property
-    def hurried(self) -> bool:  # type: ignore[override]
-        return self._asked.hurried
-
-    @property
-    def pending(self) -> bool:
-        return self._asked.pending
-
-    def put_off(self) -> None:
-        pass
-
-    def obey(self) -> bool:
-        return self._asked.pending
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        yield
-
-
 @contextmanager
 def following(asked: Interrupts) -> Iterator[None]:
     """In a thread that helps, work ends by the signals that arrive at the thread that asked for help."""
@@ -150,7 +127,7 @@ def following(asked: Interrupts) -> Iterator[None]:
     if before is asked:
         yield
         return
-    _here.scope = _Follower(asked)
+    _here.scope = Interrupts(asked)
     try:
         yield
     finally:

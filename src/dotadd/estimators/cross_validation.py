@@ -18,7 +18,7 @@ from dotadd._util.interrupts import interruptible
 from dotadd._util.memory import Budget, words
 from dotadd.errors import DotaddError
 from dotadd.estimators.fitting import How, OnProgress, Stated, memory_for, settings_of, stated
-from dotadd.estimators.held_out import HeldOut, Truth, judge_by
+from dotadd.estimators.held_out import HeldOut, Truth, measure_by
 from dotadd.estimators.linear import LinearSVM
 from dotadd.estimators.protocol import Estimator, column, columns_read, whole
 from dotadd.features.base import FeatureMap
@@ -88,7 +88,7 @@ class LinearSVMCV(Estimator):
         *,
         Cs: int | Iterable[float] = 10,
         cv: Any = 5,
-        scoring: Any = None,
+        scoring: object = None,
         rule: str = "best",
         cv_tol: float = 1e-2,
         refit: bool = True,
@@ -101,7 +101,7 @@ class LinearSVMCV(Estimator):
         keep: bool = True,
         max_passes: int = 1000,
         max_time: float | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         n_jobs: int | None = None,
         dtype: str = "float32",
     ) -> None:
@@ -128,12 +128,12 @@ class LinearSVMCV(Estimator):
     @interruptible
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
         *,
-        groups: Any = None,
-        times: Any = None,
+        groups: object = None,
+        times: object = None,
         on_progress: OnProgress | None = None,
         announce: Callable[[str], None] | None = None,
     ) -> Self:
@@ -159,15 +159,15 @@ class LinearSVMCV(Estimator):
         with clock:
             self._choose(machine, source, data, budget, how, Cs, groups, times, clock)
         self._remember_feature_names(X)
-        if self.refit:
+        if hasattr(self, "model_"):  # Ctrl-C may have come before
             machine._warn_unless_converged()
         return self
 
     def _choose(
         self, machine: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How, Cs: list[float] | int,
-        groups: Any, times: Any, clock: Clock,
+        groups: object, times: object, clock: Clock,
     ) -> None:  # fmt: skip
-        judge, seen = judge_by(self.scoring), []
+        measure, seen = measure_by(self.scoring), []
 
         def folds_of(chunk: Chunk, targets: Targets) -> Folds:
             codes = targets.codes(chunk)
@@ -181,7 +181,7 @@ class LinearSVMCV(Estimator):
         (folds, truth), problems = seen[0], len(task.targets.problems)
         if isinstance(Cs, int):
             Cs = _spaced(Cs, task.examples.squared_norms())
-        held = HeldOut(truth, folds, problems, len(Cs), judge)
+        held = HeldOut(truth, folds, problems, len(Cs), measure)
         problem = task.problem(machine, task.columns.only(range(problems * len(folds))))
         settings = replace(settings_of(machine, how, len(problem), budget), tol=self.cv_tol)
         total = len(Cs) * len(problem) + problems * self.refit
@@ -205,17 +205,19 @@ class LinearSVMCV(Estimator):
             raise DotaddError(f"the time limit of {self.max_time:g} s was reached before one C was tried on all folds")
         if stopped is not None:
             missing = int(np.isnan(self.scores_).any(axis=0).sum())
-            warnings.warn(f"the time limit was reached before {missing} of {len(Cs)} values of C were tried", stacklevel=5)
+            warnings.warn(
+                f"the time limit was reached before {missing} of {len(Cs)} values of C were tried", stacklevel=5
+            )
         if self.refit:
             self._train(machine, source, task, budget, how, total)
 
-    def _train(
-        self, machine: LinearSVM, source: Source, task: Stated, budget: Budget, how: How, total: int
-    ) -> None:
+    def _train(self, machine: LinearSVM, source: Source, task: Stated, budget: Budget, how: How, total: int) -> None:
         """Train on all rows with the C that was chosen."""
         count = len(task.targets.problems)
         machine.C = self.C_
-        problem = task.problem(machine, task.columns.only(range(len(task.columns) - count, len(task.columns))).times(self.C_))
+        problem = task.problem(
+            machine, task.columns.only(range(len(task.columns) - count, len(task.columns))).times(self.C_)
+        )
         settings = settings_of(machine, how, count, budget)
         if how.on_progress is not None:
             tell = how.on_progress
@@ -272,7 +274,7 @@ class LinearSVMCV(Estimator):
             "gap": found["max_gap"].tolist(),
         }
 
-    def _folds(self, codes: np.ndarray, groups: Any, times: Any, seed: int) -> Folds:
+    def _folds(self, codes: np.ndarray, groups: object, times: object, seed: int) -> Folds:
         """The folds of these rows, whose classes are numbered."""
         rows = len(codes)
         if groups is not None:
@@ -292,7 +294,7 @@ class LinearSVMCV(Estimator):
         shared = LinearSVM._defaults().keys() - {"C"}
         return LinearSVM(C=1.0, **{name: getattr(self, name) for name in shared})
 
-    def _checked(self, machine: LinearSVM, groups: Any, times: Any) -> list[float] | int:
+    def _checked(self, machine: LinearSVM, groups: object, times: object) -> list[float] | int:
         """The values of C in rising order, or how many; refuses parameters that cannot act."""
         machine._check_parameters()
         require = self._require
@@ -327,7 +329,7 @@ def _spaced(count: int, squared_norms: np.ndarray) -> list[float]:
     return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
 
 
-def _beside(values: Any, name: str, rows: int) -> np.ndarray:
+def _beside(values: object, name: str, rows: int) -> np.ndarray:
     found = np.asarray(values)
     if found.ndim != 1 or len(found) != rows:
         raise DotaddError(f"{name}= has the shape {found.shape}, and there are {rows:,} rows to train on")

@@ -6,9 +6,9 @@ they were judged, so that a long path of C takes no more memory than a short one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,16 +38,16 @@ class Truth(NamedTuple):
         return self.classes[self.codes[rows]]
 
 
-Judge = Callable[[Truth, np.ndarray, np.ndarray], float]
-"""How good scores are: judge(truth, numbers of rows, scores of these), the larger the better."""
+Measure = Callable[[Truth, np.ndarray, np.ndarray], float]
+"""How good scores are: measure(truth, numbers of rows, scores of these), the larger the better."""
 
 
 class HeldOut:
     """Scores by C number, row and binary problem; `judged` has the score of each C and fold, NaN where there is none
     yet, and `pooled` that of all held-out rows together."""
 
-    def __init__(self, truth: Truth, folds: Folds, problems: int, Cs: int, judge: Judge) -> None:
-        self.truth, self.folds, self.problems, self.judge = truth, folds, problems, judge
+    def __init__(self, truth: Truth, folds: Folds, problems: int, Cs: int, measure: Measure) -> None:
+        self.truth, self.folds, self.problems, self.measure = truth, folds, problems, measure
         self.judged, self.pooled = np.full((Cs, len(folds)), np.nan), np.full(Cs, np.nan)
         self.fitted: dict[tuple[int, int], Fitted] = {}
         self.best = -1
@@ -69,7 +69,9 @@ class HeldOut:
     def put(self, i: int, k: int, scores: np.ndarray, result: Result) -> None:
         """The scores by column k at C number i, of the rows that it is tested on."""
         fold, problem = divmod(k, self.problems)
-        told = Fitted(np.nan if result.gap is None else result.gap, result.passes, sum(result.seconds.values()), result.converged)
+        told = Fitted(
+            np.nan if result.gap is None else result.gap, result.passes, sum(result.seconds.values()), result.converged
+        )
         with self._lock:
             self.fitted[i, k] = told
             if i not in self._coming:
@@ -88,10 +90,10 @@ class HeldOut:
 
     def _judge(self, table: np.ndarray, rows: np.ndarray) -> float:
         scores = table[rows]
-        return self.judge(self.truth, rows, scores[:, 0] if self.problems == 1 else scores)
+        return self.measure(self.truth, rows, scores[:, 0] if self.problems == 1 else scores)
 
 
-def _mean(judged: Any) -> float:
+def _mean(judged: Sequence[float]) -> float:
     return float(np.mean(judged))
 
 
@@ -100,14 +102,14 @@ def winners(scores: np.ndarray) -> np.ndarray:
     return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
-def judge_by(scoring: Any) -> Judge:
+def measure_by(scoring: object) -> Measure:
     """How good scores are by this measure: accuracy for None, or what scikit-learn knows under this name, or a
     callable of scikit-learn's form (estimator, X, y), which is given the numbers of rows for X."""
     if scoring is None or scoring == "accuracy":
         return _accuracy
     from sklearn.metrics import check_scoring
 
-    def judge(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
+    def measure(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
         machine = _Scored(truth.classes, scores)
         scorer = check_scoring(machine, scoring=scoring)
         weight = {} if truth.weight is None or callable(scoring) else {"sample_weight": truth.weight[rows]}
@@ -117,7 +119,7 @@ def judge_by(scoring: Any) -> Judge:
         check_scoring(_Scored(np.array([0, 1]), np.zeros(2)), scoring=scoring)
     except ValueError as error:
         raise DotaddError(f"scoring is {scoring!r}, and has to be a name that scikit-learn knows: {error}") from None
-    return judge
+    return measure
 
 
 def _accuracy(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
@@ -133,10 +135,10 @@ class _Scored:
     def __init__(self, classes: np.ndarray, scores: np.ndarray) -> None:
         self.classes_, self._scores = classes, scores
 
-    def fit(self, X: Any, y: Any) -> None:
+    def fit(self, X: object, y: object) -> None:
         raise AssertionError("it is trained")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         from dotadd.model.file import classifier_tags
 
         return classifier_tags()
@@ -144,9 +146,9 @@ class _Scored:
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         return self._scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         labels: np.ndarray = self.classes_[winners(self._scores)]
         return labels

@@ -18,7 +18,7 @@ from dotadd.problem.folds import Folds
 from dotadd.sources.base import Chunk
 
 
-class Column(NamedTuple):
+class BinaryColumn(NamedTuple):
     """One binary problem over some rows: row i has the sign signs[codes[i]] and costs costs[codes[i]] * weight[i], or
     without the weight where there are none."""
 
@@ -71,9 +71,11 @@ class Columns:
         """Whether rows have weights of their own."""
         return self._weight is not None
 
-    def __getitem__(self, k: int) -> Column:
+    def __getitem__(self, k: int) -> BinaryColumn:
         """Problem k as it is held."""
-        return Column(self._codes, self._signs[k], self._costs[k], NO_WEIGHT if self._weight is None else self._weight)
+        return BinaryColumn(
+            self._codes, self._signs[k], self._costs[k], NO_WEIGHT if self._weight is None else self._weight
+        )
 
     def sign(self, k: int, rows: np.ndarray | slice | None = None) -> np.ndarray:
         """The signs of these rows (all by default) in problem k."""
@@ -155,18 +157,16 @@ class Targets:
         """The binary problems over the examples of a chunk. With folds of these, there are those of each fold,
         in which rows that it does not train on cost nothing, and then those of all rows."""
         weight = None if chunk.weight is None else np.asarray(chunk.weight, np.float64)
-        numbers = np.arange(len(self.classes))
-        signs = [np.where(numbers == k, 1, -1).astype(np.int8) for k in self.problems]
-        codes, costs = self.codes(chunk), [self.cost_of_class]
+        codes, costs, numbers = self.codes(chunk), [self.cost_of_class], np.arange(len(self.classes))
+        parts = 1 if folds is None else folds.trains.shape[1]
+        if len(numbers) * parts > MOST_CODES:
+            beside = "" if folds is None else f" for {len(folds)} folds"
+            raise DotaddError(f"{len(numbers):,} classes are too many{beside}: {MOST_CODES // parts:,} at most")
+        signs = [np.where(np.repeat(numbers, parts) == k, 1, -1).astype(np.int8) for k in self.problems]
         if folds is not None:
-            parts = folds.trains.shape[1]
-            if len(numbers) * parts > MOST_CODES:
-                most = MOST_CODES // parts
-                raise DotaddError(f"{len(numbers):,} classes are too many for {len(folds)} folds: {most:,} at most")
             codes = codes * parts + folds.parts
             trains = (*folds.trains, np.ones(parts, np.bool_))
             costs = [np.outer(self.cost_of_class, some).ravel() for some in trains]
-            signs = [np.repeat(sign, parts) for sign in signs]
         return Columns(codes, signs * len(costs), [cost for cost in costs for _ in signs], weight)
 
     def codes(self, chunk: Chunk) -> np.ndarray:

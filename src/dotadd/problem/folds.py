@@ -88,14 +88,18 @@ class Folds:
             held = np.zeros(rows, np.bool_)
             held[_rows(test, rows)] = True
             if (mine[held] == 1).any():
-                raise DotaddError(f"row {int(np.flatnonzero(held & (mine == 1))[0])} is trained on and tested on at once")
+                raise DotaddError(
+                    f"row {int(np.flatnonzero(held & (mine == 1))[0])} is trained on and tested on at once"
+                )
             mine[held] = 2
             role.append(mine)
         if not role:
             raise DotaddError("cv= has no folds")
         roles, parts = np.unique(np.stack(role, axis=1), axis=0, return_inverse=True)
         if len(roles) > 1 << 16:
-            raise DotaddError(f"cv= treats rows in {len(roles):,} different ways; at most {1 << 16:,} can be told apart")
+            raise DotaddError(
+                f"cv= treats rows in {len(roles):,} different ways; at most {1 << 16:,} can be told apart"
+            )
         return cls(parts.reshape(rows).astype(np.uint16), (roles == 1).T, (roles == 2).T)
 
 

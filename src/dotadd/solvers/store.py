@@ -1,8 +1,8 @@
 """Store: the examples that StreamSVM keeps in memory, raw, within a budget of bytes.
 
-Beside each lie its number, its code and weight, its length and its dual variables. The dual variables of rows in the store are
-those in the store; they go back to where all are kept when the row leaves. Rows leave because they have told what they
-can (`release`), or at random when there is no room for new ones.
+Beside each lie its number, its code and weight, its length and its dual variables. The dual variables of rows in the
+store are those in the store; they go back to where all are kept when the row leaves. Rows leave because they have told
+what they can (`release`), or at random when there is no room for new ones.
 """
 
 from __future__ import annotations
@@ -108,9 +108,7 @@ class Store:
     def variables(self, k: int) -> Variables:
         """What a sweep moves of binary problem k, with an entry for each place."""
         assert self.columns is not None
-        return Variables(
-            self.columns[k]._replace(codes=self.codes, weight=self.weight), self.alphas[k], self.active[k]
-        )
+        return Variables(self.columns[k]._replace(codes=self.codes, weight=self.weight), self.alphas[k], self.active[k])
 
     def release(self, places: np.ndarray) -> None:
         """Let those of these rows go that are no longer active in any problem."""

@@ -15,7 +15,7 @@ import numpy as np
 from dotadd._jit import kernel, prefetch
 from dotadd.core.block import row_add, row_dot
 from dotadd.core.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, value
-from dotadd.problem.columns import Column
+from dotadd.problem.columns import BinaryColumn
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept
 
@@ -88,7 +88,7 @@ class Descent:
 class Variables(NamedTuple):
     """What a sweep reads and moves of some rows, for one binary problem; `active` says which may still move."""
 
-    column: Column
+    column: BinaryColumn
     alpha: np.ndarray
     active: np.ndarray
 
