@@ -7,7 +7,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 
+import dotadd
 from dotadd import DataError, DotaddError, LinearSVM, LinearSVMCV, WordNGrams
+from dotadd.errors import StreamingWarning
+from dotadd.estimators import trial
 
 CS = [0.01, 0.1, 1.0, 10.0]
 TIGHT = {"tol": 1e-6, "random_state": 0, "dtype": "float64"}
@@ -83,6 +86,36 @@ def test_rows_that_are_not_kept_give_the_same_folds():
     )
     np.testing.assert_allclose(kept.scores_, made.scores_, atol=0.021)
     np.testing.assert_allclose(kept.held_out_scores_, made.held_out_scores_, atol=0.02)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("solver", ["stream", "ocas"])
+def test_from_disk_all_folds_and_values_of_c_are_trained_in_the_same_readings(tmp_path, classes, solver):
+    X, y = rows(1500, 4, classes)
+    weight = np.random.default_rng(1).integers(1, 3, len(y)).astype(float)
+    path = tmp_path / "rows.csv"
+    lines = (",".join(map(str, (label, times, *row))) for label, times, row in zip(y, weight, X, strict=True))
+    path.write_text("label,weight,a,b,c,d\n" + "".join(line + "\n" for line in lines))
+    tight = {"cv_tol": 1e-4, "random_state": 0, "dtype": "float64", "cv": 3, "Cs": [1e-4, 1e-3, 1e-2]}
+    memory = LinearSVMCV(**tight).fit(X, y, sample_weight=weight)
+    with pytest.warns(StreamingWarning):
+        disk = LinearSVMCV(solver=solver, memory="20kB", **tight).fit(dotadd.open(str(path), weight="weight"))
+    assert (disk.cv_results_["max_gap"] <= 1e-4).all()
+    assert len(set(disk.cv_results_["max_passes"])) == 1 or solver == "ocas"
+    np.testing.assert_allclose(disk.scores_, memory.scores_, atol=0.01)
+    same = LinearSVMCV(**tight | {"Cs": [disk.C_]}).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(disk.held_out_scores_, same.held_out_scores_, atol=0.02)
+    np.testing.assert_allclose(disk.decision_function(X), same.decision_function(X), atol=0.1)
+
+
+def test_values_of_c_that_have_no_room_together_come_after_each_other(monkeypatch):
+    X, y = rows(400)
+    tight = {"cv_tol": 1e-5, "random_state": 0, "dtype": "float64", "cv": 3, "Cs": [0.01, 0.1, 1.0], "solver": "stream"}
+    together = LinearSVMCV(**tight).fit(X, y)
+    monkeypatch.setattr(trial, "available", lambda: 4)
+    apart = LinearSVMCV(**tight).fit(X, y)
+    np.testing.assert_allclose(apart.scores_, together.scores_, atol=0.01)
+    assert max(apart.cv_results_["max_gap"]) <= 1e-5
 
 
 def test_a_row_of_weight_zero_is_as_if_it_were_not_there():

@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from dotadd._util.interrupts import interruptible
-from dotadd._util.memory import Budget, words
 from dotadd.errors import DotaddError
-from dotadd.estimators.fitting import How, OnProgress, Stated, memory_for, settings_of, stated
-from dotadd.estimators.held_out import HeldOut, Truth, measure_by
+from dotadd.estimators.fitting import How, OnProgress, memory_for
+from dotadd.estimators.held_out import HeldOut, measure_by
 from dotadd.estimators.linear import LinearSVM
 from dotadd.estimators.protocol import Estimator, column, columns_read, whole
 from dotadd.features.base import FeatureMap
-from dotadd.problem.columns import Targets, positive
+from dotadd.estimators.trial import Trial
+from dotadd.problem.columns import positive
 from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes
-from dotadd.solvers.clock import Clock, StoppedError
-from dotadd.solvers.path import path
-from dotadd.solvers.result import Reason, Result
-from dotadd.solvers.table import solve
+from dotadd.solvers.clock import Clock
+from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
-from dotadd.sources.base import Chunk, Source, TooLargeError
 
-DECADES = 3  # of C to each side of where it weighs the losses as much as an example is long
 RULES = ("best", "one_standard_error")
 
 
@@ -150,80 +144,36 @@ class LinearSVMCV(Estimator):
         source = open_source(X, column(y), sample_weight, like=columns_read(how.phi))
         memory = memory_for(machine, how)
         source.bound(memory)
-        data: Chunk | None = None
-        with suppress(TooLargeError):
-            data = source.load(memory)
-        if data is None:
-            raise DotaddError(f"{source.name} takes more than {words(memory)}: raise memory, or choose C on some rows")
-        clock, budget = Clock(self.max_time), Budget(memory)
-        with clock:
-            self._choose(machine, source, data, budget, how, Cs, groups, times, clock)
+        seed = machine._seed()
+
+        def folds_of(codes: np.ndarray, classes: np.ndarray) -> Folds:
+            folds = self._folds(codes, groups, times, seed)
+            require_classes(folds, codes, classes)
+            return folds
+
+        trial = Trial(machine, source, how, folds_of, measure_by(self.scoring), Cs, self.cv_tol, self.refit)
+        with Clock(self.max_time) as clock:
+            stopped = trial.run(memory, clock)
+            self._note(trial.held, trial.Cs, len(trial.held.folds))
+            if stopped is not Reason.INTERRUPTED:
+                self._conclude(trial, machine, stopped)
         self._remember_feature_names(X)
         if hasattr(self, "model_"):  # Ctrl-C may have come before
             machine._warn_unless_converged()
         return self
 
-    def _choose(
-        self, machine: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How, Cs: list[float] | int,
-        groups: object, times: object, clock: Clock,
-    ) -> None:  # fmt: skip
-        measure, seen = measure_by(self.scoring), []
-
-        def folds_of(chunk: Chunk, targets: Targets) -> Folds:
-            codes = targets.codes(chunk)
-            folds = self._folds(codes, groups, times, machine._seed())
-            require_classes(folds, codes, targets.classes)
-            seen.append((folds, Truth(codes.astype(np.uint16), targets.classes, chunk.weight)))
-            return folds
-
-        task = stated(machine, source, data, budget, how, folds_of)
-        del data
-        (folds, truth), problems = seen[0], len(task.targets.problems)
-        if isinstance(Cs, int):
-            Cs = _spaced(Cs, task.examples.squared_norms())
-        held = HeldOut(truth, folds, problems, len(Cs), measure)
-        problem = task.problem(machine, task.columns.only(range(problems * len(folds))))
-        settings = replace(settings_of(machine, how, len(problem), budget), tol=self.cv_tol)
-        total = len(Cs) * len(problem) + problems * self.refit
-
-        def take(i: int, k: int, result: Result) -> None:
-            rows = held.rows(k)
-            (scores,) = task.examples.dot([result.w], rows)
-            held.put(i, k, scores + result.intercept, result)
-            if how.on_progress is not None and result.trace:
-                clock.tell(how.on_progress, result.trace[-1], len(held.fitted) - 1, total)
-
-        stopped: Reason | None = None
-        try:
-            path(self.solver, problem, Cs, settings, take, clock)
-        except StoppedError as error:
-            stopped = error.reason
-        self._note(held, Cs, len(folds))
-        if stopped is Reason.INTERRUPTED:
-            return
-        if held.best < 0:
+    def _conclude(self, trial: Trial, machine: LinearSVM, stopped: Reason | None) -> None:
+        """Train on all rows, if that is wanted, with the C that was chosen."""
+        if trial.held.best < 0:
             raise DotaddError(f"the time limit of {self.max_time:g} s was reached before one C was tried on all folds")
         if stopped is not None:
             missing = int(np.isnan(self.scores_).any(axis=0).sum())
-            warnings.warn(
-                f"the time limit was reached before {missing} of {len(Cs)} values of C were tried", stacklevel=5
-            )
-        if self.refit:
-            self._train(machine, source, task, budget, how, total)
-
-    def _train(self, machine: LinearSVM, source: Source, task: Stated, budget: Budget, how: How, total: int) -> None:
-        """Train on all rows with the C that was chosen."""
-        count = len(task.targets.problems)
+            told = f"the time limit was reached before {missing} of {len(trial.Cs)} values of C were tried"
+            warnings.warn(told, stacklevel=5)
+        if not self.refit:
+            return
         machine.C = self.C_
-        problem = task.problem(
-            machine, task.columns.only(range(len(task.columns) - count, len(task.columns))).times(self.C_)
-        )
-        settings = settings_of(machine, how, count, budget)
-        if how.on_progress is not None:
-            tell = how.on_progress
-            settings = replace(settings, on_progress=lambda progress, k: tell(progress, total - count + k, total))
-        solver, why, results = solve(self.solver, problem, settings)
-        machine._keep(task.found(source, results, solver, why))
+        machine._keep(trial.train())
         for name in ("model_", "result_", "n_iter_", "n_features_in_"):
             if hasattr(machine, name):
                 setattr(self, name, getattr(machine, name))
@@ -319,14 +269,6 @@ class LinearSVMCV(Estimator):
     @property
     def intercept_(self) -> np.ndarray:
         return self.model_.intercept
-
-
-def _spaced(count: int, squared_norms: np.ndarray) -> list[float]:
-    """So many values of C, around the one by which an example's own loss can move w by its length."""
-    lengths = squared_norms[squared_norms > 0.0]
-    scale = 10.0 ** np.round(np.log10(np.median(lengths))) if len(lengths) else 1.0
-    exponents = np.linspace(-DECADES, DECADES, count) if count > 1 else np.zeros(1)
-    return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
 
 
 def _beside(values: object, name: str, rows: int) -> np.ndarray:

@@ -24,9 +24,9 @@ from dotadd.problem.columns import Columns, Tally, Targets
 from dotadd.problem.examples import InMemory
 from dotadd.problem.folds import Folds
 from dotadd.problem.lengths import READ, Lengths
-from dotadd.problem.on_disk import IN_FLIGHT, LEAST, least_memory, piece_bytes
+from dotadd.problem.on_disk import IN_FLIGHT, LEAST, OnDisk, least_memory, piece_bytes
 from dotadd.problem.problem import Intercept, Problem
-from dotadd.problem.survey import Survey, require_room, resolved_map, usable_rows
+from dotadd.problem.survey import Survey, Tried, require_room, resolved_map, usable_rows
 from dotadd.solvers.checkpoint import Checkpoint, CheckpointError, Unasked, none_kept
 from dotadd.solvers.result import Progress, Result
 from dotadd.solvers.run import Settings
@@ -177,6 +177,60 @@ def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how
     return task.found(source, results, solver, why)
 
 
+@dataclass(frozen=True)
+class OnTheWay:
+    """What is to be trained on while it is read again and again: the survey of it, its classes, the memory for its
+    examples, and the budget of what solvers collect."""
+
+    survey: Survey
+    targets: Targets
+    memory: int
+    budget: Budget
+    lengths: Lengths
+    spread: float | None
+
+    @classmethod
+    def of(
+        cls, svm: LinearSVM, source: Source, solver: str, budget: int, how: How, announce: Callable[[str], None]
+    ) -> OnTheWay:
+        """Read the source to know it."""
+
+        def resolved(data: Chunk, shape: Shape) -> FeatureMap:
+            return resolved_map(how.phi, data, shape)
+
+        survey = Survey.of(source, resolved, piece_bytes(max(budget, LEAST)), np.dtype(svm.dtype).type)
+        targets = survey.tally.targets(svm.C, svm.class_weight, source.name)
+        least = least_memory(survey.tally.rows)
+        if budget < least:
+            announce(f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used")
+        memory = max(budget, least)
+        shared = Budget(memory)
+        shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
+        lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
+        lengths.look(survey.phi, some)
+        return cls(survey, targets, memory, shared, lengths, lengths.measure(survey.phi, some))
+
+    def problem(self, svm: LinearSVM, targets: Targets | None = None, tried: Tried | None = None) -> Problem[OnDisk]:
+        """The problem, or all problems of the folds and values of C that are tried."""
+        return self.survey.problem(
+            targets or self.targets, self.memory, Loss.named(svm.loss), Intercept(svm.intercept),
+            dtype=np.dtype(svm.dtype).type, threads=thread_count(svm.n_jobs), tried=tried,
+        )  # fmt: skip
+
+    def found(self, source: Source, results: list[Result], solver: str, why: str) -> Found:
+        """What a fit has found."""
+        survey = self.survey
+        return Found(
+            survey.phi, survey.shape, self.targets.classes, results, survey.tally.rows, source, solver, why,
+            source.names(), self.spread, self.lengths.scales,
+        )  # fmt: skip
+
+
+def solve_on_disk(solver: str, problem: Problem[OnDisk], settings: Settings) -> list[Result]:
+    """The answers by a solver for examples on disk."""
+    return SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
+
+
 def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Callable[[str], None]) -> Found:
     """Train on examples that are read again and again."""
     from dotadd.sources.cached import as_arrow, remove
@@ -191,37 +245,17 @@ def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Cal
         if not how.resume and (svm.solver != solver or SOLVERS[solver].needs is Needs.PASSES):
             announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
         source, copies = as_arrow(source, announce=announce)
-        dtype, threads = np.dtype(svm.dtype).type, thread_count(svm.n_jobs)
-
-        def resolved(data: Chunk, shape: Shape) -> FeatureMap:
-            return resolved_map(how.phi, data, shape)
-
-        survey = Survey.of(source, resolved, piece_bytes(max(budget, LEAST)), dtype)
-        targets = survey.tally.targets(svm.C, svm.class_weight, source.name)
-        least = least_memory(survey.tally.rows)
-        if budget < least:
-            announce(f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used")
-        memory = max(budget, least)
-        shared = Budget(memory)
-        shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
-        loss, intercept = Loss.named(svm.loss), Intercept(svm.intercept)
-        problem = survey.problem(targets, memory, loss, intercept, dtype=dtype, threads=threads)
-        settings = settings_of(svm, how, len(problem), shared)
-        lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
-        lengths.look(survey.phi, some)
-        spread = lengths.measure(survey.phi, some)
+        task = OnTheWay.of(svm, source, solver, budget, how, announce)
+        problem = task.problem(svm)
+        settings = settings_of(svm, how, len(problem), task.budget)
         if checkpoint is not None:
-            checkpoint.problem = {"solver": solver, **_stated(svm, source, survey.phi, targets)}
+            checkpoint.problem = {"solver": solver, **_stated(svm, source, task.survey.phi, task.targets)}
             settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
-        results = SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
+        results = solve_on_disk(solver, problem, settings)
     finally:
         if not how.keep_cache:
             remove(copies)
-    names = source.names()
-    return Found(
-        survey.phi, survey.shape, targets.classes, results, survey.tally.rows, source, solver, why, names, spread,
-        lengths.scales,
-    )  # fmt: skip
+    return task.found(source, results, solver, why)
 
 
 def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:

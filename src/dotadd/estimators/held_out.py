@@ -6,7 +6,7 @@ they were judged, so that a long path of C takes no more memory than a short one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
@@ -14,8 +14,10 @@ import numpy as np
 
 from dotadd.errors import DotaddError
 from dotadd.model.evaluation import accuracy
+from dotadd.problem.columns import Targets
 from dotadd.problem.folds import Folds
 from dotadd.solvers.result import Result
+from dotadd.sources.base import Chunk
 
 
 class Fitted(NamedTuple):
@@ -33,6 +35,20 @@ class Truth(NamedTuple):
     codes: np.ndarray
     classes: np.ndarray
     weight: np.ndarray | None
+
+    @classmethod
+    def of(cls, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray | None) -> Truth:
+        return cls(codes.astype(np.uint16), classes, weight)
+
+    @classmethod
+    def gathered(cls, chunks: Iterable[Chunk], targets: Targets) -> Truth:
+        """The truth about rows that pass by."""
+        codes, weights = [], []
+        for chunk in chunks:
+            codes.append(targets.codes(chunk).astype(np.uint16))
+            if chunk.weight is not None:
+                weights.append(np.asarray(chunk.weight, np.float64))
+        return cls(np.concatenate(codes), targets.classes, np.concatenate(weights) if weights else None)
 
     def labels(self, rows: np.ndarray) -> np.ndarray:
         return self.classes[self.codes[rows]]

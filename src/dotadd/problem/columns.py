@@ -118,6 +118,13 @@ class Columns:
         return Columns(self._codes, self._signs, self._costs, weight)
 
     @staticmethod
+    def beside(several: Sequence[Columns]) -> Columns:
+        """The problems of all of these, which are over the same rows with the same codes."""
+        first = several[0]
+        signs = [sign for one in several for sign in one._signs]
+        return Columns(first._codes, signs, [cost for one in several for cost in one._costs], first._weight)
+
+    @staticmethod
     def join(parts: Sequence[Columns]) -> Columns:
         """The same problems over the rows of all parts, one after the other."""
         weights = [part._weight for part in parts if part._weight is not None]

@@ -5,8 +5,9 @@ It is found by reading the data once or twice (more often for maps that learn ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.features.linear import Linear
 from dotadd.features.on_demand import OnDemand
 from dotadd.problem.columns import Columns, PassingColumns, Tally, Targets
+from dotadd.problem.folds import Folds
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.sources.base import Chunk, Source
@@ -32,6 +34,24 @@ HINTS = {
 
 BESIDE = 24  # bytes that each further binary problem takes for a row that is worked on: output, alpha, sign and so on
 FEWEST = 256  # rows of a piece, if it is for the sake of these: fewer are not worth the calls for each problem
+
+
+class Tried(NamedTuple):
+    """Folds of all rows, and the values of C that each of them is trained with."""
+
+    folds: Folds
+    Cs: Sequence[float]
+
+    def count(self, targets: Targets) -> int:
+        """How many binary problems that is."""
+        return len(self.Cs) * len(self.folds) * len(targets.problems)
+
+    def columns(self, targets: Targets, chunk: Chunk, first_row: int) -> Columns:
+        """The binary problems over a chunk that begins with this row: C by C, and fold by fold."""
+        mine = replace(self.folds, parts=self.folds.parts[first_row : first_row + len(chunk)])
+        columns = targets.columns(chunk, mine)
+        columns = columns.only(range(len(columns) - len(targets.problems)))
+        return Columns.beside([columns.times(C) for C in self.Cs])
 
 
 @dataclass(frozen=True)
@@ -83,28 +103,37 @@ class Survey:
         *,
         dtype: type = np.float32,
         threads: int = 1,
+        tried: Tried | None = None,
     ) -> Problem[OnDisk]:
-        """The problem of separating these classes, with so much memory for examples."""
+        """The problem of separating these classes, with so much memory for examples; or, with folds and values of C to
+        be tried, all problems of all of these."""
 
         def read(nbytes: int) -> Iterator[tuple[Batch, Columns]]:
-            return self.pieces(targets, nbytes)
+            return self.pieces(targets, nbytes, tried)
 
         examples = OnDisk(self.phi, read, self.tally.rows, memory, dtype=dtype, threads=threads)
-        return Problem(examples, PassingColumns(len(targets.problems)), loss, intercept)
+        count = len(targets.problems) if tried is None else tried.count(targets)
+        return Problem(examples, PassingColumns(count), loss, intercept)
 
-    def pieces(self, targets: Targets, nbytes: int) -> Iterator[tuple[Batch, Columns]]:
-        """All examples in order, ready for a solver. A piece has fewer of them where there are many binary problems."""
+    def chunks(self, nbytes: int) -> Iterator[Chunk]:
+        """The rows that can be trained on, in order."""
         self.watched.check()
-        beside = BESIDE * (len(targets.problems) - 1)
         for chunk in self.source.chunks(nbytes):
-            if self.skips:
-                chunk = usable_rows(chunk, self.phi, self.source)
+            yield usable_rows(chunk, self.phi, self.source) if self.skips else chunk
+        self.watched.check()
+
+    def pieces(self, targets: Targets, nbytes: int, tried: Tried | None = None) -> Iterator[tuple[Batch, Columns]]:
+        """All examples in order, ready for a solver. A piece has fewer of them where there are many binary problems."""
+        count = len(targets.problems) if tried is None else tried.count(targets)
+        beside, row = BESIDE * (count - 1), 0
+        for chunk in self.chunks(nbytes):
             wanted = nbytes * len(chunk) // max(1, chunk.nbytes + beside * len(chunk)) if beside else len(chunk)
             step = max(FEWEST, wanted)
             for first in range(0, max(1, len(chunk)), step):
                 part = chunk.slice(first, first + step) if step < len(chunk) else chunk
-                yield part.batch, targets.columns(part)
-        self.watched.check()
+                columns = targets.columns(part) if tried is None else tried.columns(targets, part, row)
+                row += len(part)
+                yield part.batch, columns
 
 
 def look(chunks: Iterable[Chunk]) -> tuple[Tally, Shape | None, Chunk | None]:

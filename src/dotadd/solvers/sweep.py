@@ -7,14 +7,17 @@ whose alpha sits at a bound and wants to stay there, by more than the thresholds
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
 from dotadd._jit import kernel, prefetch
+from dotadd._util.threads import for_each
 from dotadd.core.block import row_add, row_dot
 from dotadd.core.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, dual_term, value
+from dotadd.features.filling import Picked
 from dotadd.problem.columns import BinaryColumn
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept
@@ -22,6 +25,7 @@ from dotadd.problem.problem import Intercept
 # The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
 INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
 N_NUMBERS = 10
+SEVERAL = 4  # binary problems: fewer are not worth threads for each block
 AHEAD = 3  # rows: the next but two is fetched into the cache while this one is worked on
 
 
@@ -112,20 +116,27 @@ def sweep(
     """
     seconds = {} if seconds is None else seconds
     mark = perf_counter()
-    for number, (block, at, rows) in enumerate(examples.blocks(order, ahead=True, focus=True)):
+    for number, picked in enumerate(examples.blocks(order, ahead=True, focus=True)):
         if number:
             check()
         expanded = perf_counter()
-        for descent, (column, alpha, active) in moved:
-            descend(
-                block.start, block.end, block.indices, block.values, at, rows, block.cold,
-                *column, norms, step, int(loss), shrink, alpha, active, descent.w, descent.numbers,
-            )  # fmt: skip
-            descent.visited += len(rows)
+        visit = partial(_visit, picked, norms, step, int(loss), shrink)
+        for_each(moved, visit, examples.threads if len(moved) >= SEVERAL else 1)
         done = perf_counter()
         seconds["expand"] = seconds.get("expand", 0.0) + expanded - mark
         seconds["descend"] = seconds.get("descend", 0.0) + done - expanded
         mark = done
+
+
+def _visit(
+    picked: Picked, norms: np.ndarray, step: float, loss: int, shrink: bool, moved: tuple[Descent, Variables]
+) -> None:
+    (block, at, rows), (descent, (column, alpha, active)) = picked, moved
+    descend(
+        block.start, block.end, block.indices, block.values, at, rows, block.cold,
+        *column, norms, step, loss, shrink, alpha, active, descent.w, descent.numbers,
+    )  # fmt: skip
+    descent.visited += len(rows)
 
 
 @kernel

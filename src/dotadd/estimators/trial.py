@@ -1,0 +1,207 @@
+"""Trial: machines for each fold and each C, in memory and on disk, and then the one that is trained on all rows.
+
+In memory each C starts from the one before (solvers/path.py). On disk all values of C are trained in the same readings,
+as far as their weights have room.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from dotadd._util.memory import Budget, available, words
+from dotadd.errors import DotaddError, StreamingWarning
+from dotadd.estimators.fitting import Found, How, OnTheWay, Stated, settings_of, solve_on_disk, stated
+from dotadd.estimators.held_out import HeldOut, Measure, Truth
+from dotadd.estimators.linear import LinearSVM
+from dotadd.problem.columns import Targets
+from dotadd.problem.folds import Folds
+from dotadd.problem.on_disk import OnDisk, let_go
+from dotadd.problem.problem import Problem
+from dotadd.problem.survey import Tried
+from dotadd.solvers.clock import Clock, StoppedError
+from dotadd.solvers.path import path
+from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.table import SOLVERS, Needs, solve
+from dotadd.sources.base import Chunk, Source, TooLargeError
+
+DECADES = 3  # of C to each side of where it weighs the losses as much as an example is long
+LOOKED_AT = 1 << 20  # bytes of rows on disk that tell how long rows are
+
+MakeFolds = Callable[[np.ndarray, np.ndarray], Folds]
+"""Folds of rows by the numbers of their classes, and the classes."""
+
+
+class Trial:
+    """What is tried on a source: values of C in rising order, or how many of them."""
+
+    held: HeldOut
+    Cs: list[float]
+
+    def __init__(
+        self,
+        machine: LinearSVM,
+        source: Source,
+        how: How,
+        folds_of: MakeFolds,
+        measure: Measure,
+        Cs: list[float] | int,
+        tol: float,
+        refit: bool,
+    ) -> None:
+        self.machine, self.source, self.how = machine, source, how
+        self.folds_of, self.measure, self.asked = folds_of, measure, Cs
+        self.tol, self.refit = tol, refit
+        self.train: Callable[[], Found]
+        """Trains on all rows, with the machine's C."""
+
+    def run(self, memory: int, clock: Clock) -> Reason | None:
+        """Try all of it with so many bytes of memory for examples; why it ended early, if it did."""
+        solver = SOLVERS.get(self.machine.solver)
+        data: Chunk | None = None
+        if solver is None or solver.needs is not Needs.PIECES:
+            with suppress(TooLargeError):  # and forget it: the traceback would keep what was loaded
+                data = self.source.load(memory)
+        if data is None and solver is not None and solver.needs is Needs.ROWS:
+            raise DotaddError(
+                f"solver={solver.name!r} works with examples in memory, and {self.source.name} takes more than "
+                f'{words(memory)}: use solver="stream", or raise memory'
+            )
+        try:
+            if data is None:
+                self._on_disk(memory, clock)
+            else:
+                self._in_memory(data, Budget(memory), clock)
+        except StoppedError as stopped:
+            return stopped.reason
+        return None
+
+    def _in_memory(self, data: Chunk, budget: Budget, clock: Clock) -> None:
+        machine, how, seen = self.machine, self.how, []
+
+        def folds_of(chunk: Chunk, targets: Targets) -> Folds:
+            codes = targets.codes(chunk)
+            seen.append((self.folds_of(codes, targets.classes), Truth.of(codes, targets.classes, chunk.weight)))
+            return seen[-1][0]
+
+        task = stated(machine, self.source, data, budget, how, folds_of)
+        del data
+        (folds, truth), problems = seen[0], len(task.targets.problems)
+        self.Cs = self._values(lambda: task.examples.squared_norms())
+        self.held = held = HeldOut(truth, folds, problems, len(self.Cs), self.measure)
+        problem = task.problem(machine, task.columns.only(range(problems * len(folds))))
+        total = len(self.Cs) * len(problem) + problems * self.refit
+        self.train = lambda: self._train_in_memory(task, budget, total)
+
+        def take(i: int, k: int, result: Result) -> None:
+            (scores,) = task.examples.dot([result.w], held.rows(k))
+            held.put(i, k, scores + result.intercept, result)
+            if how.on_progress is not None and result.trace:
+                clock.tell(how.on_progress, result.trace[-1], len(held.fitted) - 1, total)
+
+        settings = replace(settings_of(machine, how, len(problem), budget), tol=self.tol)
+        path(machine.solver, problem, self.Cs, settings, take, clock)
+
+    def _train_in_memory(self, task: Stated, budget: Budget, total: int) -> Found:
+        machine, count = self.machine, len(task.targets.problems)
+        columns = task.columns.only(range(len(task.columns) - count, len(task.columns)))
+        settings = settings_of(machine, self._later(total - count, total), count, budget)
+        solver, why, results = solve(machine.solver, task.problem(machine, columns.times(machine.C)), settings)
+        return task.found(self.source, results, solver, why)
+
+    def _on_disk(self, memory: int, clock: Clock) -> None:
+        from dotadd.sources.cached import as_arrow
+
+        machine, how = self.machine, self.how
+        say = how.announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=8))
+        solver = "stream" if machine.solver == "auto" else machine.solver
+        say(f"{self.source.name} takes more than {words(memory)} of memory: it is read while training runs")
+        self.source, self.copies = as_arrow(self.source, announce=say)
+        task = OnTheWay.of(machine, self.source, solver, memory, how, say)
+        truth = Truth.gathered(task.survey.chunks(task.memory), task.targets)
+        folds, problems = self.folds_of(truth.codes, truth.classes), len(task.targets.problems)
+        self.Cs = self._values(lambda: _some_norms(task))
+        self.held = HeldOut(truth, folds, problems, len(self.Cs), self.measure)
+        total = len(self.Cs) * len(folds) * problems + problems * self.refit
+        self.train = lambda: self._train_on_disk(task, solver, total)
+        one = task.survey.phi.dim * np.dtype(machine.dtype).itemsize * len(folds) * problems
+        together = int(np.clip(available() // 4 // max(1, one), 1, len(self.Cs)))
+        for first in range(0, len(self.Cs), together):
+            clock.check()
+            some = self.Cs[first : first + together]
+            problem = task.problem(machine, tried=Tried(folds, some))
+            told = self._later(first * len(folds) * problems, total)
+            settings = replace(
+                settings_of(machine, told, len(problem), task.budget), tol=self.tol, max_time=clock.left()
+            )
+            results = solve_on_disk(solver, problem, settings)
+            for result in results:
+                if result.reason in (Reason.INTERRUPTED, Reason.MAX_TIME):
+                    raise StoppedError(result.reason)
+            self._test_on_disk(problem, results, first, clock)
+
+    def _test_on_disk(self, problem: Problem[OnDisk], results: list[Result], first: int, clock: Clock) -> None:
+        """The held-out scores of these results, C by C from this one on, in one reading."""
+        held, folds = self.held, self.held.folds
+        count = len(folds) * held.problems
+        scores = [
+            problem.examples.column(np.float64, len(results) // len(folds)) for _ in range(len(results) // len(folds))
+        ]
+        with problem.read() as pieces:
+            for piece in pieces:
+                parts = folds.parts[piece.rows]
+                for fold in range(len(folds)):
+                    rows = np.flatnonzero(folds.tests[fold][parts])
+                    mine = [
+                        (i, j, results[i * count + fold * held.problems + j])
+                        for i in range(len(results) // count)
+                        for j in range(held.problems)
+                    ]
+                    outputs = piece.outputs([result.w for _, _, result in mine], rows) if len(rows) else []
+                    for (i, j, result), output in zip(mine, outputs, strict=False):
+                        scores[i * held.problems + j][piece.rows.start + rows] = output + result.intercept
+                let_go(*scores)
+                clock.check()
+        for k, result in enumerate(results):
+            i, column = divmod(k, count)
+            of_problem = scores[i * held.problems + column % held.problems]
+            held.put(first + i, column, of_problem[held.rows(column)], result)
+
+    def _train_on_disk(self, task: OnTheWay, solver: str, total: int) -> Found:
+        machine, count = self.machine, len(task.targets.problems)
+        targets = replace(task.targets, cost_of_class=machine.C * task.targets.cost_of_class)
+        settings = settings_of(machine, self._later(total - count, total), count, task.budget)
+        results = solve_on_disk(solver, task.problem(machine, targets), settings)
+        return task.found(self.source, results, solver, "the examples take more than the memory for them")
+
+    def _later(self, first: int, total: int) -> How:
+        """The same, for fits that come after so many, of all."""
+        tell = self.how.on_progress
+        if tell is None:
+            return self.how
+
+        def on_progress(progress: Progress, k: int, n: int) -> None:
+            tell(progress, first + k, total)
+
+        return replace(self.how, on_progress=on_progress)
+
+    def _values(self, squared_norms: Callable[[], np.ndarray]) -> list[float]:
+        """The values of C: as they are asked for, or spaced by their logarithms around the one by which an example's
+        own loss can move w by its length."""
+        if not isinstance(self.asked, int):
+            return self.asked
+        lengths = squared_norms()
+        lengths = lengths[lengths > 0.0]
+        scale = 10.0 ** np.round(np.log10(np.median(lengths))) if len(lengths) else 1.0
+        exponents = np.linspace(-DECADES, DECADES, self.asked) if self.asked > 1 else np.zeros(1)
+        return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
+
+
+def _some_norms(task: OnTheWay) -> np.ndarray:
+    """|phi(z)|^2 of the first rows."""
+    batch = next(task.survey.pieces(task.targets, LOOKED_AT))[0]
+    return task.survey.phi.squared_norms(batch, np.arange(len(batch)))
