@@ -112,12 +112,19 @@ def test_from_disk_all_folds_and_values_of_c_are_trained_in_the_same_readings(tm
 
 def test_values_of_c_that_have_no_room_together_come_after_each_other(monkeypatch):
     X, y = rows(400)
-    tight = {"cv_tol": 1e-5, "random_state": 0, "dtype": "float64", "cv": 3, "Cs": [0.01, 0.1, 1.0], "solver": "stream"}
+    tight = {
+        "cv_tol": 1e-3,
+        "random_state": 0,
+        "dtype": "float64",
+        "cv": 3,
+        "Cs": [1e-4, 1e-3, 0.01],
+        "solver": "stream",
+    }
     together = LinearSVMCV(**tight).fit(X, y)
     monkeypatch.setattr(trial, "available", lambda: 4)
     apart = LinearSVMCV(**tight).fit(X, y)
     np.testing.assert_allclose(apart.scores_, together.scores_, atol=0.01)
-    assert max(apart.cv_results_["max_gap"]) <= 1e-5
+    assert max(apart.cv_results_["max_gap"]) <= 1e-3
 
 
 def test_a_row_of_weight_zero_is_as_if_it_were_not_there():
