@@ -17,6 +17,7 @@ from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.model import file as model_file
 from dotadd.model.linear import Model, load
+from dotadd.model.stored import Stored
 from dotadd.solvers.result import Reason
 
 
@@ -202,4 +203,4 @@ def test_loaded_weights_are_mapped_not_read(tmp_path):
 def test_a_file_has_the_earliest_format_that_tells_what_it_means(tmp_path, phi, wanted):
     X = ["a b", "c d"] if "NGrams" in phi else np.eye(2)
     LinearSVM(phi).fit(X, [1, -1]).model_.save(tmp_path / "m")
-    assert model_file.Stored(tmp_path / "m").record["format"] == wanted
+    assert Stored(tmp_path / "m").record["format"] == wanted

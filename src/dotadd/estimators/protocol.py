@@ -10,7 +10,7 @@ import copy
 import inspect
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from dotadd.features.base import FeatureMap
 from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.model.evaluation import accuracy
-from dotadd.model.file import Classifier, classifier_tags
+from dotadd.model.file import NO_PROBABILITIES, Classifier, classifier_tags
 from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
 from dotadd.sources.table import Layout
@@ -93,6 +93,32 @@ class Estimator:
         scores = self.decision_function(X)
         labels: np.ndarray = self.classes_[self.model_.winners(scores)]
         return labels
+
+    @property
+    def predict_proba(self) -> Callable[..., np.ndarray]:
+        """predict_proba(X): probabilities of shape (rows, classes), where there are any: with the logistic loss, or if
+        `model_` has a calibration. `predict` goes by scores."""
+        return self._probable("predict_proba")
+
+    @property
+    def predict_log_proba(self) -> Callable[..., np.ndarray]:
+        """predict_log_proba(X): their logarithms."""
+        return self._probable("predict_log_proba")
+
+    def _probable(self, name: str) -> Callable[..., np.ndarray]:
+        """A method of the model, if it has it; before fit, if it will have it."""
+        if self.__sklearn_is_fitted__():
+            getattr(self.model_, name)
+        elif getattr(self, "loss", None) != "logistic" and getattr(self, "probability", None) is None:
+            raise AttributeError(NO_PROBABILITIES)
+
+        def probabilities(X: object) -> np.ndarray:
+            self._require_fitted()
+            self._check_feature_names(X)
+            found: np.ndarray = getattr(self.model_, name)(X, n_jobs=self.n_jobs)
+            return found
+
+        return probabilities
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy. Without `y`, X must bring its own labels, as a file does."""
@@ -175,7 +201,7 @@ class Estimator:
         if names is not None:
             self.feature_names_in_ = names
 
-    def _check_feature_names(self, X: Any) -> None:
+    def _check_feature_names(self, X: object) -> None:
         """Refuse a table whose columns are not those of fit; warn where only one of the two has names."""
         seen, names = getattr(self, "feature_names_in_", None), _feature_names(X)
         kind, columns = type(self).__name__, self.model_.columns

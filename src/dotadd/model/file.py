@@ -1,4 +1,5 @@
-"""What every trained classifier has in common: classes, a training record, scores chunk by chunk, and the one file.
+"""What every trained classifier has in common: classes, a training record, scores chunk by chunk, and the one file,
+which `model/stored.py` reads.
 
 The file is in safetensors format: tensors, and under the key `dotadd` of its metadata a JSON record of everything else.
 Loading reads numbers and parses one expression; nothing in the file is executed. A checksum beside the record tells
@@ -16,8 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,17 +35,28 @@ from dotadd.sources.table import Layout
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Made = TypeVar("Made")
+    from dotadd.model.probability import Calibration
+
 Record = dict[str, Any]  # what JSON can hold, by name
-FORMAT = 4  # names maps of text, which read Unicode since then; 3 has a kernel, 2 has tensors of phi, and 1 has none
-KERNEL, STATE, PLAIN = 3, 2, 1  # formats: each is written where it is enough
+FORMAT = 4  # the newest; each is written where it is enough
+TEXT, KERNEL, STATE, PLAIN = (
+    4,
+    3,
+    2,
+    1,
+)  # names maps of text, which read Unicode since then; a kernel; tensors of phi; none
+NO_PROBABILITIES = (
+    'there are scores and no probabilities: train with loss="logistic", or keep a calibration by rows that training '
+    "has not seen (dotadd.model.probability.calibrate)"
+)
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 
 
 class Classifier:
     """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
     that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
-    binary problems that training did not come to, unless it came to none: their answers do not count."""
+    binary problems that training did not come to, unless it came to none: their answers do not count. `calibration`
+    makes probabilities of scores, which those of the logistic loss have without."""
 
     splits: ClassVar[bool] = True
     """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
@@ -66,6 +77,7 @@ class Classifier:
             self.untrained = ()
         self.training: Record = jsonable(training or {})
         self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
+        self.calibration: Calibration | None = None
 
     @property
     def problems(self) -> int:
@@ -125,6 +137,39 @@ class Classifier:
     def predict(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
         """Labels of anything `dotadd.open` takes."""
         return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+
+    @property
+    def probability(self) -> Calibration | None:
+        """What makes probabilities of scores, where there are any."""
+        if self.calibration is None and self.training.get("loss") == "logistic":
+            from dotadd.model.probability import Calibration
+
+            return Calibration.of_logistic(1 if len(self.classes) == 2 else len(self.classes))
+        return self.calibration
+
+    @property
+    def predict_proba(self) -> Callable[..., np.ndarray]:
+        """predict_proba(X, n_jobs=None): probabilities of shape (rows, classes) of anything `dotadd.open` takes. Only
+        models of the logistic loss and those with a `calibration` have it, as scikit-learn would have it."""
+        if self.probability is None:
+            raise AttributeError(NO_PROBABILITIES)
+        return self._predict_proba
+
+    @property
+    def predict_log_proba(self) -> Callable[..., np.ndarray]:
+        """Logarithms of `predict_proba`, where there is one."""
+        predict_proba = self.predict_proba
+
+        def logarithms(X: object, *, n_jobs: int | None = None) -> np.ndarray:
+            with np.errstate(divide="ignore"):
+                return np.log(predict_proba(X, n_jobs=n_jobs))
+
+        return logarithms
+
+    def _predict_proba(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
+        curves = self.probability
+        assert curves is not None
+        return curves.probabilities(self.decision_function(X, n_jobs=n_jobs))
 
     def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
         """Accuracy. What is not given, labels or weights, X brings itself, as a file or another source does."""
@@ -207,7 +252,7 @@ class Classifier:
         from dotadd.features.expression import reads_text
 
         header = {
-            "format": FORMAT if any(reads_text(str(value)) for value in record.values()) else number,
+            "format": TEXT if any(reads_text(str(value)) for value in record.values()) else number,
             "version": __version__,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             **record,
@@ -217,100 +262,12 @@ class Classifier:
             **({"untrained": self.untrained} if self.untrained else {}),
             "training": self.training,
         }
+        tensors = dict(tensors)
+        if self.calibration is not None:
+            header["calibration"] = {"method": self.calibration.method}
+            tensors |= {f"calibration.{name}": array for name, array in self.calibration.tensors().items()}
         with replacing(path) as temporary:
             tensor_file.write(temporary, tensors, {"dotadd": json.dumps(header, allow_nan=False)})
-
-
-class Stored:
-    """A model file that has been found sound: its record, what all models have of it, and its tensors by name.
-
-    The file is read through once, for its checksum, which older ones do not have. Then tensors are mapped into memory:
-    what a prediction does not touch takes none.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        from safetensors import SafetensorError, safe_open
-
-        self.path = Path(path)
-        with open(path, "rb") as file:
-            try:
-                with safe_open(path, framework="np"):  # checks that the header and the length of the file agree
-                    pass
-            except SafetensorError as error:
-                why = " ".join(str(error).split())
-                raise ModelError(f"{path}: not a model file, or cut short or damaged ({why})") from error
-            if not tensor_file.is_sound(path):
-                raise ModelError(f"{path}: is damaged: it is not what was written (wrong checksum); copy it again")
-            size = int.from_bytes(file.read(8), "little")
-            self._layout = json.loads(file.read(size))
-        self._first = 8 + size
-        try:
-            self.record = json.loads(self._layout["__metadata__"]["dotadd"])
-            if not isinstance(self.record["format"], int):
-                raise TypeError("format is not a number")
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._foreign() from error
-        if self.record["format"] > FORMAT:
-            raise ModelError(
-                f"{path}: written by a newer dotadd ({self.record.get('version')}, format {self.record['format']}; "
-                f"this one reads up to format {FORMAT}): update dotadd"
-            )
-        try:
-            self.shape = Shape(**self.record["shape"])
-            self.training = dict(self.record["training"])
-            self.classes = _classes_from_json(self.record["classes"])
-            columns = self.record.get("columns")  # of a table that was trained on by a version that knew names
-            self.columns = None if columns is None else Layout.from_dict(columns)
-            self.untrained = list(self.record.get("untrained", ()))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
-
-    def tensor(self, name: str, types: Mapping[str, type] = tensor_file.TYPES) -> np.ndarray:
-        """The tensor of this name, which has to have one of these types."""
-        try:
-            entry = self._layout[name]
-            dtype, shape = types[entry["dtype"]], tuple(entry["shape"])
-        except KeyError as error:
-            raise self._foreign() from error
-        if 0 in shape:
-            return np.empty(shape, dtype)  # nothing cannot be mapped
-        return np.memmap(self.path, dtype, "r", self._first + entry["data_offsets"][0], shape).view(np.ndarray)
-
-    def tensors(self, prefix: str) -> dict[str, np.ndarray]:
-        """All tensors whose names begin like this, by the rest of their names."""
-        names = [name for name in self._layout if name.startswith(prefix)]
-        return {name.removeprefix(prefix): self.tensor(name) for name in names}
-
-    def written(self) -> dict[str, str]:
-        """Version and date."""
-        return {key: str(self.record.get(key)) for key in ("version", "date")}
-
-    def made(self, what: str, make: Callable[[], Made]) -> Made:
-        """What an expression in the record describes."""
-        try:
-            return make()
-        except DotaddError as error:
-            raise ModelError(
-                f"{self.path}: the model's {what} cannot be made: {error} (a map of your own is named with "
-                "dotadd.load(path, features={'Name': Name}))"
-            ) from error
-
-    def maps(self, own: Mapping[str, Callable[..., FeatureMap]]) -> dict[str, Callable[..., FeatureMap]]:
-        """The maps that names in its expressions stand for, where these are not as now: one's own, and older ones."""
-        from dotadd.features.expression import maps_of_0_1
-
-        return (maps_of_0_1() if self.record["format"] < FORMAT else {}) | dict(own)
-
-    def map_of(self, phi: FeatureMap) -> FeatureMap:
-        """This map, which is resolved, with what it has learned."""
-        try:
-            return phi.with_state(self.tensors("phi."))
-        except (KeyError, ValueError) as error:
-            message = f"what {phi!r} has learned is damaged ({type(error).__name__}: {error})"
-            raise ModelError(f"{self.path}: {message}") from error
-
-    def _foreign(self) -> ModelError:
-        return ModelError(f"{self.path}: a safetensors file, but not a model of dotadd")
 
 
 def classifier_tags() -> Tags:
@@ -364,10 +321,3 @@ def _classes_to_json(classes: np.ndarray) -> Record:
     if classes.dtype.kind not in "biufUO" or not all(isinstance(value, bool | int | float | str) for value in values):
         raise ModelError("labels have to be numbers or strings to be kept in a model file")
     return {"dtype": classes.dtype.name if classes.dtype.kind in "biuf" else classes.dtype.kind, "values": values}
-
-
-def _classes_from_json(record: Record) -> np.ndarray:
-    dtype = np.dtype(record["dtype"])
-    if dtype.kind not in "biufUO":
-        raise ValueError(f"labels of type {dtype}")
-    return np.array(record["values"], dtype)

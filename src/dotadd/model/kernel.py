@@ -25,7 +25,8 @@ from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
 from dotadd.kernel_svm.one_against_one import pairs
-from dotadd.model.file import KERNEL, Classifier, Record, Stored, state_tensors
+from dotadd.model.file import KERNEL, Classifier, Record, state_tensors
+from dotadd.model.stored import Stored
 from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
@@ -215,7 +216,7 @@ def kernel_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> KernelM
     except (KeyError, TypeError, ValueError) as error:
         message = str(error) if isinstance(error, ModelError) else f"support vectors are damaged ({error})"
         raise ModelError(f"{path}: {message}") from error
-    model.written = stored.written()
+    stored.complete(model)
     return model
 
 

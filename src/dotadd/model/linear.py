@@ -19,7 +19,8 @@ from dotadd.core import block as blocks
 from dotadd.data.batches import Batch
 from dotadd.errors import ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
-from dotadd.model.file import PLAIN, STATE, WEIGHT_TYPES, Classifier, Record, Stored, state_tensors
+from dotadd.model.file import PLAIN, STATE, WEIGHT_TYPES, Classifier, Record, state_tensors
+from dotadd.model.stored import Stored
 from dotadd.problem.examples import InMemory
 from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
@@ -129,7 +130,7 @@ def load(
         )  # fmt: skip
     except ModelError as error:
         raise ModelError(f"{stored.path}: {error}") from error
-    model.written = stored.written()
+    stored.complete(model)
     return model
 
 
