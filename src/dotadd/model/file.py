@@ -36,15 +36,13 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from dotadd.model.probability import Calibration
+    from dotadd.model.threshold import Threshold
 
 Record = dict[str, Any]  # what JSON can hold, by name
-FORMAT = 4  # the newest; each is written where it is enough
-TEXT, KERNEL, STATE, PLAIN = (
-    4,
-    3,
-    2,
-    1,
-)  # names maps of text, which read Unicode since then; a kernel; tensors of phi; none
+FORMAT = 5  # the newest; each is written where it is enough
+# Of a threshold, which older versions would not heed; of maps of text, which read Unicode since then; a kernel; tensors
+# of phi; none of these.
+CUT, TEXT, KERNEL, STATE, PLAIN = 5, 4, 3, 2, 1
 NO_PROBABILITIES = (
     'there are scores and no probabilities: train with loss="logistic", or keep a calibration by rows that training '
     "has not seen (dotadd.model.probability.calibrate)"
@@ -56,7 +54,8 @@ class Classifier:
     """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
     that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
     binary problems that training did not come to, unless it came to none: their answers do not count. `calibration`
-    makes probabilities of scores, which those of the logistic loss have without."""
+    makes probabilities of scores, which those of the logistic loss have without; scores of two classes mean the second
+    above 0, or above a `threshold`."""
 
     splits: ClassVar[bool] = True
     """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
@@ -78,6 +77,7 @@ class Classifier:
         self.training: Record = jsonable(training or {})
         self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
         self.calibration: Calibration | None = None
+        self.threshold: Threshold | None = None
 
     @property
     def problems(self) -> int:
@@ -221,7 +221,8 @@ class Classifier:
 
     def winners(self, scores: np.ndarray) -> np.ndarray:
         """Which class each score, or each row of scores, speaks for: its number in `classes`."""
-        return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        cut = 0.0 if self.threshold is None else self.threshold.value
+        return (scores > cut).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
     def fitting(self, chunk: Chunk) -> Chunk:
         """The chunk in the width that the model was made for.
@@ -251,8 +252,9 @@ class Classifier:
         from dotadd._version import __version__
         from dotadd.features.expression import reads_text
 
+        number = TEXT if any(reads_text(str(value)) for value in record.values()) else number
         header = {
-            "format": TEXT if any(reads_text(str(value)) for value in record.values()) else number,
+            "format": number if self.threshold is None else CUT,
             "version": __version__,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             **record,
@@ -263,6 +265,8 @@ class Classifier:
             "training": self.training,
         }
         tensors = dict(tensors)
+        if self.threshold is not None:
+            header["threshold"] = jsonable(self.threshold.to_dict())
         if self.calibration is not None:
             header["calibration"] = {"method": self.calibration.method}
             tensors |= {f"calibration.{name}": array for name, array in self.calibration.tensors().items()}

@@ -82,15 +82,22 @@ class Stored:
     def complete(self, model: Classifier) -> None:
         """Give a model what others need not have: version and date, probabilities, a threshold."""
         model.written = {key: str(self.record.get(key)) for key in ("version", "date")}
-        columns = 1 if len(model.classes) == 2 else len(model.classes)
+        columns, what = 1 if len(model.classes) == 2 else len(model.classes), "threshold"
         try:
-            if (how := self.record.get("calibration")) is not None:
+            if (cut := self.record.get(what)) is not None:
+                from dotadd.model.threshold import Threshold
+
+                if columns > 1:
+                    raise ModelError(f"it is for two classes, and there are {columns}")
+                model.threshold = Threshold.from_dict(cut)
+            what = "calibration"
+            if (how := self.record.get(what)) is not None:
                 from dotadd.model.probability import Calibration
 
                 model.calibration = Calibration.from_tensors(how["method"], self.tensors("calibration."), columns)
         except (KeyError, TypeError, ValueError) as error:
             message = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
-            raise ModelError(f"{self.path}: the model's calibration is damaged ({message})") from error
+            raise ModelError(f"{self.path}: the model's {what} is damaged ({message})") from error
 
     def made(self, what: str, make: Callable[[], Made]) -> Made:
         """What an expression in the record describes."""
