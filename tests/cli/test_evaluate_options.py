@@ -11,8 +11,8 @@ from dotadd.cli import run
 from dotadd.cli.large import Cluster
 from dotadd.cluster import predicting as partitioned
 from dotadd.cluster.partitions import Partitions
-from dotadd.model import evaluation
-from dotadd.model.evaluation import Ranked, Ranking
+from dotadd.model import evaluation, ranking
+from dotadd.model.ranking import Ranked, Ranking
 
 MEASURES = ("accuracy", "auroc", "auprc", "confusion")
 
@@ -65,9 +65,9 @@ def test_it_does_so_where_workers_measure_a_file_each(folder):
     np.testing.assert_allclose(twice.auprc, expected["auprc"].reshape(-1))
 
 
-@pytest.mark.parametrize("held", [evaluation.HELD, 20])
+@pytest.mark.parametrize("held", [ranking.HELD, 20])
 def test_rankings_of_rows_with_weights_have_their_areas(monkeypatch, held):
-    monkeypatch.setattr(evaluation, "HELD", held)
+    monkeypatch.setattr(ranking, "HELD", held)
     rng = np.random.default_rng(1)
     positive, score, weight = rng.random(300) < 0.4, rng.integers(9, size=300), rng.integers(3, size=300) * 0.7
     weight[100:200] = 1.0
@@ -107,7 +107,7 @@ def test_threads_are_those_of_each_file_unless_workers_are_started_with_them(fol
 
     def evaluate(client, model, data, *, n_jobs, on_progress):
         asked["file"] = n_jobs
-        return evaluation.Evaluation(1, 1.0, [1.0], [1.0], np.eye(len(model.classes), dtype=np.int64))
+        return evaluation.Evaluator(model.classes).finish()
 
     monkeypatch.setattr(Cluster, "client", client)
     monkeypatch.setattr(partitioned, "evaluate", evaluate)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
 from dotadd.errors import DotaddError
-from dotadd.model import evaluation
+from dotadd.model import evaluation, ranking
 
 AREAS = {"auroc": sklearn_metrics.roc_auc_score, "auprc": sklearn_metrics.average_precision_score}
 rows = st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=40)
@@ -175,9 +175,9 @@ def test_accuracy_and_confusion_refuse_what_does_not_pair_up():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("held", [evaluation.HELD, 50])
+@pytest.mark.parametrize("held", [ranking.HELD, 50])
 def test_measures_do_not_depend_on_who_saw_which_rows(monkeypatch, classes, held):
-    monkeypatch.setattr(evaluation, "HELD", held)
+    monkeypatch.setattr(ranking, "HELD", held)
     rng = np.random.default_rng(0)
     truth, weight = rng.integers(classes, size=200), rng.random(200)
     scores = rng.normal(size=200 if classes == 2 else (200, classes)).round(1)
@@ -202,7 +202,7 @@ def test_measures_do_not_depend_on_who_saw_which_rows(monkeypatch, classes, held
 
 def test_what_travels_is_no_larger_for_more_rows(monkeypatch):
     for name, value in {"MOST": 100, "COUNTED": 100, "FEWEST": 10}.items():
-        monkeypatch.setattr(evaluation, name, value)
+        monkeypatch.setattr(ranking, name, value)
     sizes = []
     for rows in (10_000, 20_000):
         truth, scores = np.arange(rows) % 2, np.random.default_rng(0).normal(size=rows)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dotadd.model import evaluation
-from dotadd.model.evaluation import Ranked, Ranking
+from dotadd.model import evaluation, ranking
+from dotadd.model.ranking import Ranked, Ranking
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=40), st.integers(0, 40))
@@ -20,7 +20,7 @@ def test_areas_of_joined_rankings_are_those_of_all_rows(rows, cut):
 
 
 def test_with_more_scores_than_there_is_room_for_areas_are_close(monkeypatch):
-    monkeypatch.setattr(evaluation, "MOST", 3000)
+    monkeypatch.setattr(ranking, "MOST", 3000)
     rng = np.random.default_rng(0)
     positive = rng.random(20_000) < 0.2
     score = rng.normal(size=20_000) + positive
@@ -49,7 +49,7 @@ def test_scores_that_pass_by_have_the_exact_areas_while_they_are_few_and_close_o
     exact = [(evaluation.auroc(*one), evaluation.auprc(*one)) for one in zip(positive, score, strict=True)]
     np.testing.assert_allclose([(one.auroc(), one.auprc()) for one in ranked()], exact, rtol=1e-12)
     for name, value in {"HELD": 9000, "COUNTED": columns * 3000, "FEWEST": 10}.items():
-        monkeypatch.setattr(evaluation, name, value)
+        monkeypatch.setattr(ranking, name, value)
     few = ranked()
     assert all(len(one.score) <= 3000 + 9000 // columns for one in few)
     assert [one.true.sum() for one in few] == positive.sum(axis=1).tolist()

@@ -1,26 +1,21 @@
-"""How good predictions are: accuracy, areas under the ROC and the precision-recall curve, confusion counts.
+"""How good predictions are: accuracy, F1, areas under curves, confusion counts, losses of probabilities; and intervals.
 
 All of it is a reduction: an `Evaluator` sees some rows after others, what several of them saw is joined by +, and
-`finish` has the measures. Areas under curves need the scores of all rows in order, and no machine has them all. So rows
-are held as they are while they are few, and counted by score beyond that. As long as there are few enough scores the
-areas are exact; after that, scores lose bits of their mantissa until there are. Equal scores count half, so that what
-is lost is a matter of the rows within one part in 2^bits of each other.
+`finish` has the measures, in bounded memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from dotadd.errors import DotaddError
-
-MOST = 1 << 20  # scores that are told apart
-HELD = 1 << 24  # scores that are held as they are, of all columns together
-COUNTED = 1 << 23  # scores that the rankings of all columns may tell apart together
-FEWEST = 1 << 12  # and each of them in any case
+from dotadd.model.confusion import intervals as confusion_intervals
+from dotadd.model.confusion import of_each, summary
+from dotadd.model.intervals import Interval
+from dotadd.model.proper_scores import ProperScores
+from dotadd.model.ranking import Ranked, Ranking
 
 
 def accuracy(truth: np.ndarray, predicted: np.ndarray, *, sample_weight: np.ndarray | None = None) -> float:
@@ -120,131 +115,30 @@ def _places(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return found
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """Distinct scores from the highest to the lowest, and how many true and false rows have each, or their weight."""
-
-    score: np.ndarray
-    true: np.ndarray
-    false: np.ndarray
-
-    @classmethod
-    def of(
-        cls, positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None = None, *, most: int | None = None
-    ) -> Ranking:
-        """Of these rows; so many scores (MOST) are told apart."""
-        positive = np.asarray(positive, bool)
-        each = 1.0 if weight is None else weight
-        return cls._of(np.asarray(score, np.float64), each * positive, each * ~positive, MOST if most is None else most)
-
-    @classmethod
-    def _of(cls, score: np.ndarray, true: np.ndarray, false: np.ndarray, most: int) -> Ranking:
-        """Joined where scores are equal; they lose bits as long as there are too many."""
-        lost = 0
-        while True:
-            rounded = score if not lost else _rounded(score, lost)
-            distinct, place = np.unique(rounded, return_inverse=True)
-            if len(distinct) <= most:
-                counts = (np.bincount(place, n, len(distinct))[::-1] for n in (true, false))
-                return cls(distinct[::-1], *counts)
-            lost = max(24, lost + 1)
-
-    def joined(self, other: Ranking, most: int | None = None) -> Ranking:
-        """The rows of both; so many scores (MOST) are told apart."""
-        score = np.concatenate([self.score, other.score])
-        counts = np.append(self.true, other.true), np.append(self.false, other.false)
-        return self._of(score, *counts, MOST if most is None else most)
-
-    def auroc(self) -> float:
-        """How often a true row scores above a false one, ties counting half; NaN where only one kind is there."""
-        true, false = np.append(0.0, np.cumsum(self.true)), np.append(0.0, np.cumsum(self.false))
-        if true[-1] == 0 or false[-1] == 0:
-            return float("nan")
-        return float(np.trapezoid(true, false) / true[-1] / false[-1])
-
-    def auprc(self) -> float:
-        """Average precision; NaN where no row is true."""
-        true, false = np.cumsum(self.true), np.cumsum(self.false)
-        if not len(true) or true[-1] == 0:
-            return float("nan")
-        some = self.true > 0  # other scores add nothing, and where no row has a weight there is no precision
-        return float(np.sum(self.true[some] * (true / np.where(some, true + false, 1.0))[some]) / true[-1])
-
-
-class Ranked:
-    """Rankings of the scores of rows that pass by, one for each column of scores, in bounded memory.
-
-    Scores are held as they are while they are few, and the areas are then exact; beyond that they are counted.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[tuple[Sequence[np.ndarray], Sequence[np.ndarray], np.ndarray | None]] = []
-        self._held = 0
-        self._counted: list[Ranking] = []
-
-    def add(
-        self, positive: Sequence[np.ndarray], score: Sequence[np.ndarray], weight: np.ndarray | None = None
-    ) -> None:
-        """Some more rows: of each column, which of them are positive, and their scores; and what the rows weigh."""
-        self._waiting.append((positive, score, weight))
-        self._held += sum(map(len, score))
-        if self._held > HELD:
-            self.pack()
-
-    def pack(self) -> None:
-        """Count all scores that are held, so that what is left is small."""
-        if self._waiting:
-            self._counted = self._count(_most(len(self._waiting[0][1])))
-            self._waiting, self._held = [], 0
-
-    def join(self, other: Ranked) -> None:
-        """Have the rows of another one, too; the scores of both are counted."""
-        self.pack()
-        other.pack()
-        if not self._counted:
-            self._counted = other._counted
-        elif other._counted:
-            most = _most(len(self._counted))
-            pairs = zip(self._counted, other._counted, strict=True)
-            self._counted = [mine.joined(theirs, most) for mine, theirs in pairs]
-
-    def rankings(self) -> list[Ranking]:
-        """One for each column; none if there were no rows at all."""
-        return self._count(max(MOST, HELD)) if self._waiting else self._counted
-
-    def _count(self, most: int) -> list[Ranking]:
-        found, weight = [], None
-        if any(some is not None for _, _, some in self._waiting):
-            each = [np.ones(len(score[0])) if some is None else some for _, score, some in self._waiting]
-            weight = np.concatenate(each)
-        for k in range(len(self._waiting[0][1])):
-            positive = np.concatenate([some[k] for some, _, _ in self._waiting])
-            score = np.concatenate([some[k] for _, some, _ in self._waiting])
-            new = Ranking.of(positive, score, weight, most=most)
-            found.append(self._counted[k].joined(new, most) if self._counted else new)
-        return found
-
-
-def _most(columns: int) -> int:
-    """How many scores the ranking of each of so many columns tells apart."""
-    return max(FEWEST, min(MOST, COUNTED // columns))
-
-
-def _rounded(score: np.ndarray, lost: int) -> np.ndarray:
-    """Scores without the last bits of their mantissa; the order stays."""
-    bits = np.ascontiguousarray(score).view(np.uint64) & ~np.uint64((1 << lost) - 1)
-    return bits.view(np.float64)
-
-
 class Evaluation(NamedTuple):
-    """What an Evaluator finds. Areas are of the second of two classes, or of each class against the rest. Where rows
-    have weights, all but their number counts by weight."""
+    """What an Evaluator finds. Areas, precision, recall and F1 are of the second of two classes, or of each class
+    against the rest. Where rows have weights, all but their number counts by weight."""
 
     rows: int
     accuracy: float
     auroc: list[float]
     auprc: list[float]
     confusion: np.ndarray
+    precision: list[float]
+    recall: list[float]
+    f1: list[float]
+    macro_f1: float
+    micro_f1: float
+    balanced_accuracy: float
+    matthews: float
+    log_loss: float | None
+    """This and the next two are there where there are probabilities."""
+    brier: float | None
+    calibration_error: float | None
+    intervals: dict[str, Interval]
+    """Of measures over all classes (of the second of two), where intervals were asked for."""
+    at_zero: np.ndarray | None
+    """The confusion matrix where scores above 0 are of the second class, if the model has another threshold."""
 
 
 class Evaluator:
@@ -256,13 +150,21 @@ class Evaluator:
         self.confusion = np.zeros((len(self.classes),) * 2, np.int64)
         self.strange = 0.0
         """Rows, or their weight, whose label is none of the classes: all of them are predicted wrong."""
+        self._squares = np.zeros(len(self.classes))  # sums of squared weights of each class
+        self._at_zero = self.confusion
         self._ranked = Ranked() if areas else None
+        self._proper = ProperScores()
 
     def see(
-        self, truth: np.ndarray, scores: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None
+        self,
+        truth: np.ndarray,
+        scores: np.ndarray,
+        predicted: np.ndarray,
+        weight: np.ndarray | None = None,
+        probability: np.ndarray | None = None,
     ) -> None:
         """Some more rows: their labels, scores of shape (n,) for two classes and (n, classes) for more, the labels
-        predicted, and what the rows weigh."""
+        predicted, what the rows weigh, and probabilities of shape (n, classes)."""
         weight = _weights(weight, len(truth))
         known = np.isin(truth, self.classes)
         if not known.all():
@@ -271,10 +173,17 @@ class Evaluator:
         each = None if weight is None else weight[some]
         self.confusion = self.confusion + confusion(truth[some], predicted[some], self.classes, sample_weight=each)
         self.rows += len(truth)
-        if self._ranked is not None:
-            two = len(self.classes) == 2
-            positive, columns = (self.classes[1:], [scores]) if two else (self.classes, list(scores.T))
-            self._ranked.add([truth == label for label in positive], columns, weight)
+        if self._ranked is None:
+            return
+        two, codes = len(self.classes) == 2, _places(truth[some], self.classes)
+        self._squares += np.bincount(codes, None if each is None else each * each, len(self.classes))
+        positive, columns = (self.classes[1:], [scores]) if two else (self.classes, list(scores.T))
+        self._ranked.add([truth == label for label in positive], columns, weight)
+        if two:
+            signs = self.classes[(scores[some] > 0.0).astype(np.int64)]
+            self._at_zero = self._at_zero + confusion(truth[some], signs, self.classes, sample_weight=each)
+        if probability is not None:
+            self._proper.see(codes, probability[some], each)
 
     def __add__(self, other: Evaluator) -> Evaluator:
         """What both have seen."""
@@ -282,6 +191,8 @@ class Evaluator:
         joined.rows, joined.strange = self.rows + other.rows, self.strange + other.strange
         joined.confusion = self.confusion + other.confusion
         if self._ranked is not None and other._ranked is not None:
+            joined._squares, joined._at_zero = self._squares + other._squares, self._at_zero + other._at_zero
+            joined._proper = self._proper + other._proper
             joined._ranked = Ranked()
             joined._ranked.join(self._ranked)
             joined._ranked.join(other._ranked)
@@ -299,19 +210,50 @@ class Evaluator:
         total = self.confusion.sum() + self.strange
         return float(np.trace(self.confusion) / total) if total else float("nan")
 
-    def finish(self) -> Evaluation:
+    def finish(self, *, intervals: bool = True) -> Evaluation:
         """The measures of all rows. There are no areas where there were no rows."""
         rankings = [] if self._ranked is None else self._ranked.rankings()
         areas = [ranking.auroc() for ranking in rankings], [ranking.auprc() for ranking in rankings]
-        return Evaluation(self.rows, self.accuracy, *areas, self.confusion)
+        two, measures, proper = len(self.classes) == 2, summary(self.confusion), self._proper.intervals()
+        each = {name: values[two:].tolist() for name, values in of_each(self.confusion).items()}
+        found: dict[str, Interval] = {}
+        if intervals and self._ranked is not None:
+            found = confusion_intervals(self.confusion, self._squares) | proper
+            if two and rankings:
+                totals = self.confusion.sum(axis=1)
+                false, true = np.where(totals > 0.0, self._squares, 1.0) / np.where(totals > 0.0, totals, 1.0)
+                found |= rankings[0].intervals((float(true), float(false)))
+        return Evaluation(
+            self.rows,
+            self.accuracy,
+            *areas,
+            self.confusion,
+            **each,
+            macro_f1=measures["macro_f1"],
+            micro_f1=self.accuracy,
+            balanced_accuracy=measures["balanced_accuracy"],
+            matthews=measures["matthews"],
+            log_loss=proper["log_loss"].value if proper else None,
+            brier=proper["brier"].value if proper else None,
+            calibration_error=self._proper.calibration_error(),
+            intervals=found,
+            at_zero=self._at_zero if two and (self._at_zero != self.confusion).any() else None,
+        )
 
 
 def evaluate(
-    truth: np.ndarray, scores: np.ndarray, classes: np.ndarray, predicted: np.ndarray | None = None
+    truth: np.ndarray,
+    scores: np.ndarray,
+    classes: np.ndarray,
+    predicted: np.ndarray | None = None,
+    *,
+    sample_weight: np.ndarray | None = None,
+    probability: np.ndarray | None = None,
+    intervals: bool = True,
 ) -> Evaluation:
     """All measures at once. The labels predicted are those that the scores speak for, unless they are given."""
     found, classes = Evaluator(classes), np.asarray(classes)
     if predicted is None:
         predicted = classes[(scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)]
-    found.see(np.asarray(truth), scores, predicted)
-    return found.finish()
+    found.see(np.asarray(truth), scores, predicted, sample_weight, probability)
+    return found.finish(intervals=intervals)

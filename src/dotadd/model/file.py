@@ -192,7 +192,7 @@ class Classifier:
 
     def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator:
         """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory."""
-        found = Evaluator(self.classes)
+        found, curves = Evaluator(self.classes), self.probability
         for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
             if chunk.y is None:
                 raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
@@ -201,7 +201,8 @@ class Classifier:
                 label = as_written(np.asarray(chunk.y)[strange[0]].item())
                 known = ", ".join(map(as_written, self.classes.tolist()))
                 raise chunk.error(int(strange[0]), f"label {label} is none of the model's classes ({known})")
-            found.see(chunk.y, scores, self.classes[self.winners(scores)], chunk.weight)
+            sure = None if curves is None else curves.probabilities(scores)
+            found.see(chunk.y, scores, self.classes[self.winners(scores)], chunk.weight, sure)
         return found
 
     def fit(self, X: object, y: object = None, **more: object) -> None:

@@ -61,9 +61,11 @@ def between(value: float, spread: float, least: float = 0.0) -> Interval:
     share = (value - least) / (1.0 - least)
     if not (spread > 0.0 and 0.0 < share < 1.0):
         return Interval(value, float("nan"), float("nan"))  # all rows were right, or none: draws are all alike
-    odds, way = np.log(share / (1.0 - share)), NORMAL * spread / (1.0 - least) / (share * (1.0 - share))
-    ends = (least + (1.0 - least) / (1.0 + np.exp(-(odds + side * way))) for side in (-1.0, 1.0))
-    return Interval(value, *map(float, ends))
+    from scipy.special import expit, logit
+
+    way = NORMAL * spread / (1.0 - least) / (share * (1.0 - share))
+    low, high = least + (1.0 - least) * expit(logit(share) + np.array([-way, way]))
+    return Interval(value, float(low), float(high))
 
 
 def spreads(
@@ -79,4 +81,5 @@ def spreads(
         draws = min(step, DRAWS - first)
         found.append(measures(unit * random.poisson(counts / unit, (draws, len(counts)))))
     joined = {name: np.concatenate([some[name] for some in found]) for name in found[0]}
-    return {name: float(np.std(values[~np.isnan(values)], ddof=1)) for name, values in joined.items()}
+    sound = {name: values[~np.isnan(values)] for name, values in joined.items()}
+    return {name: float(np.std(values, ddof=1)) if len(values) > 1 else np.nan for name, values in sound.items()}

@@ -28,6 +28,7 @@ from dotadd.errors import DotaddError, ModelError
 METHODS = ("sigmoid", "isotonic")
 LEVELS = 1 << 10  # probabilities that an isotonic curve tells apart where it has more than twice as many points
 STEPS = 100  # of Newton's method, which takes about ten
+LEAST = 1e-290  # smaller scores are 0: the slope between two of them would be more than there are numbers
 RIDGE = 1e-12  # so that the Hessian of one score, or of none, has an inverse
 
 
@@ -111,6 +112,7 @@ def calibrate(
     curves = []
     for label, column in zip(classes[1:] if len(classes) == 2 else classes, table.T, strict=True):
         some = np.isfinite(column) & (each > 0.0)  # of classes that training did not come to there are no scores
+        column = np.where(np.abs(column) < LEAST, 0.0, column)
         curves.append(fit(column[some], labels[some] == label, each[some]))
     return Calibration(method, tuple(curves))
 
@@ -148,7 +150,7 @@ def sigmoid(score: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.n
     if not len(score):
         return np.zeros((2, 1))
     # In units of their mean, scores of any size make a Hessian of about the number of rows: none is larger than n.
-    top = max(float(np.abs(score).max()), 1e-300)
+    top = max(float(np.abs(score).max()), LEAST)
     unit = float(np.mean(np.abs(score / top))) or 1.0
     f = score / top / unit
     plus, minus = float(weight[positive].sum()), float(weight[~positive].sum())
