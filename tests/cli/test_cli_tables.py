@@ -66,7 +66,7 @@ def test_many_classes_are_shown_a_line_each(monkeypatch, capsys, width):
     truth, scores = rng.choice(classes, 1000), rng.standard_normal((1000, 100))
 
     class Model:
-        pass
+        threshold = None
 
     Model.classes = classes
     found = evaluation.evaluate(truth, scores, classes)
@@ -78,4 +78,4 @@ def test_many_classes_are_shown_a_line_each(monkeypatch, capsys, width):
         at = classes.tolist().index(other)
         assert (int(rows), int(right)) == (found.confusion[k].sum(), found.confusion[k, k])
         assert int(times) == found.confusion[k, at] == np.delete(found.confusion[k], k).max()
-        assert areas == [f"{found.auroc[k]:.4f}", f"{found.auprc[k]:.4f}"]
+        assert areas == [f"{measure[k]:.4f}" for measure in (found.f1, found.auroc, found.auprc)]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 import dotadd
 from dotadd.cli import run
@@ -12,7 +13,9 @@ from dotadd.cli.large import Cluster
 from dotadd.cluster import predicting as partitioned
 from dotadd.cluster.partitions import Partitions
 from dotadd.model import evaluation, ranking
+from dotadd.model.probability import calibrate
 from dotadd.model.ranking import Ranked, Ranking
+from dotadd.model.threshold import choose_threshold
 
 MEASURES = ("accuracy", "auroc", "auprc", "confusion")
 
@@ -113,3 +116,43 @@ def test_threads_are_those_of_each_file_unless_workers_are_started_with_them(fol
     monkeypatch.setattr(partitioned, "evaluate", evaluate)
     assert run(["evaluate", "m", "train.csv", "--label", "y", "--jobs", "3", *where]) == 0
     assert asked == {"workers": 3, "file": 3 if "--scheduler" in where else None}
+
+
+def test_probabilities_and_a_threshold_are_measured_where_the_model_has_them(folder, capsys):
+    y, X = np.split(np.loadtxt("train.csv", delimiter=",", skiprows=1), [1], axis=1)
+    y, model = y[:, 0], dotadd.load("m")
+    scores = model.decision_function(X)
+    model.calibration = calibrate(scores, y, model.classes)
+    two = len(model.classes) == 2
+    if two:
+        model.threshold = choose_threshold(scores, y, model.classes, "recall=0.9")
+    model.save("m")
+    capsys.readouterr()
+    assert run(["evaluate", "m", "train.csv", "--label", "y", "--log", "log"]) == 0
+    with open("log") as file:
+        found = json.load(file)
+    shown = " ".join(capsys.readouterr().out.split())
+    probability = model.predict_proba(X)
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(y, probability))
+    assert found["intervals"]["log_loss"][0] < found["log_loss"] < found["intervals"]["log_loss"][1]
+    assert f"log loss {found['log_loss']:.4f} (" in shown
+    assert found["macro_f1"] == pytest.approx(metrics.f1_score(y, model.predict(X), average="macro"))
+    if not two:
+        assert found["threshold"] is found["at_zero"] is None
+        return
+    assert found["recall"] == pytest.approx(metrics.recall_score(y, scores > model.threshold.value))
+    assert found["recall"] >= 0.9
+    assert found["at_zero"] == metrics.confusion_matrix(y, scores > 0).tolist()
+    assert found["threshold"]["value"] == model.threshold.value
+    for words in ("for recall=0.9: precision", f"recall {metrics.recall_score(y, scores > 0):.4f}, f1"):
+        assert words in shown
+
+
+def test_intervals_of_a_file_are_those_of_its_parts_on_workers(folder):
+    lines = (folder / "train.csv").read_text().splitlines()
+    for name, some in (("a.csv", lines[:31]), ("b.csv", [lines[0], *lines[31:]])):
+        (folder / name).write_text("\n".join(some) + "\n")
+    model, data = dotadd.load("m"), Partitions.of(["a.csv", "b.csv"], label="y")
+    parts = [partitioned._evaluate(model, name, 0, data, 1)[0] for name in ("a.csv", "b.csv")]
+    whole = model.evaluated(dotadd.open("train.csv", label="y")).finish()
+    assert (parts[1] + parts[0]).finish().intervals == whole.intervals

@@ -20,6 +20,7 @@ from dotadd._util.atomic import require_writable
 from dotadd._util.interrupts import Interrupts
 from dotadd.cli.inspect import vectors_text
 from dotadd.cli.large import Cluster, Streaming, partitions, results, streamed
+from dotadd.cli.measures import show_measures
 from dotadd.cli.options import (
     OUTPUT,
     STOPPING,
@@ -31,7 +32,7 @@ from dotadd.cli.options import (
     tell_skipped,
     title_of,
 )
-from dotadd.cli.predict import measure, show_measures
+from dotadd.cli.predict import measure
 from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning
