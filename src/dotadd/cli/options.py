@@ -5,6 +5,7 @@ Numbers are what was typed, neither rounded nor cut, or a line says what is want
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 from collections.abc import Sequence
@@ -203,8 +204,9 @@ class Solving:
     intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = "regularized"
     """The intercept: a constant feature, free of any penalty, or none."""
 
-    class_weight: Annotated[Literal["none", "balanced"], Parameter(group=PROBLEM)] = "none"
-    """"balanced" lets each class weigh the same in total."""
+    class_weight: Annotated[str, Parameter(group=PROBLEM)] = "none"
+    """"balanced" lets each class weigh the same in total; spam=3,ham=1 weighs single ones, and others by 1. Labels with
+commas are quoted."""
 
     tol: Annotated[Real, Parameter(group=STOPPING)] = 1e-3
     """Stop when the relative duality gap is no larger."""
@@ -253,12 +255,36 @@ class Solving:
         """The parameters that linear and kernel machines have in common."""
         return {
             "C": self.cost,
-            "class_weight": None if self.class_weight == "none" else self.class_weight,
+            "class_weight": class_weights(self.class_weight),
             "tol": self.tol,
             "max_time": self.max_time,
             "random_state": self.seed,
             "n_jobs": self.jobs,
         }
+
+
+def class_weights(text: str) -> dict[str, float] | str | None:
+    """The weights of classes that --class-weight gives: label=weight, between commas."""
+    if text in ("none", "balanced"):
+        return None if text == "none" else text
+    weights: dict[str, float] = {}
+    for part in next(csv.reader([text]), []):
+        label, equals, weight = (word.strip() for word in part.rpartition("="))
+        try:
+            value = float(weight) if equals and label else math.nan
+        except ValueError:
+            value = math.nan
+        if not 0.0 < value < math.inf:
+            raise DotaddError(
+                f"--class-weight {text}: {part!r} is no label=weight with a number above 0; write balanced, or such as "
+                "spam=3,ham=1"
+            )
+        if label in weights:
+            raise DotaddError(f"--class-weight {text}: {label} has two weights")
+        weights[label] = value
+    if not weights:
+        raise DotaddError("--class-weight is empty: write balanced, or such as spam=3,ham=1")
+    return weights
 
 
 KERNELS_WITH = {"gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}

@@ -13,9 +13,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from dotadd.errors import DataError, DotaddError
+from dotadd.errors import DataError, DotaddError, as_written
 from dotadd.problem.folds import Folds
 from dotadd.sources.base import Chunk
+
+TOLD = 10  # labels of the data that a complaint about another one tells
 
 
 class BinaryColumn(NamedTuple):
@@ -264,9 +266,7 @@ class Tally:
             with np.errstate(over="ignore"):  # told below
                 factors = self.totals.sum() / (len(classes) * self.totals)
         elif class_weight is not None:
-            unknown = set(class_weight) - set(classes.tolist())
-            if unknown:
-                raise DotaddError(f"class_weight names labels that the data has not: {sorted(map(str, unknown))}")
+            class_weight = _by_label(class_weight, classes.tolist())
             for label, weight in class_weight.items():
                 if not positive(weight):
                     shown = f"{weight:g}" if isinstance(weight, float) else repr(weight)
@@ -286,6 +286,33 @@ class Tally:
                 f"C = {C:g} times weights of classes and examples is too {side} for a number: bring them closer to 1"
             )
         return costs
+
+
+def _by_label(class_weight: Mapping[Any, float], classes: list[Any]) -> dict[Any, float]:
+    """The weights by label; text stands for the label that is written so, since a command line has nothing else."""
+    written = {as_written(label): label for label in classes}
+    found, unknown = {}, []
+    for given, weight in class_weight.items():
+        label = given
+        if given not in classes and isinstance(given, str):
+            label = written.get(given, written.get(_as_number(given), given))
+        if label not in classes:
+            unknown.append(as_written(given))
+        elif label in found:
+            raise DotaddError(f"class_weight gives class {as_written(label)} two weights")
+        found[label] = weight
+    if unknown:
+        known = ", ".join(list(written)[:TOLD]) + (", ..." if len(written) > TOLD else "")
+        raise DotaddError(f"class_weight names labels that the data has not: {sorted(unknown)}; it has {known}")
+    return found
+
+
+def _as_number(text: str) -> str:
+    """A number as labels are written, so that +1 and 1.0 are 1."""
+    try:
+        return as_written(float(text))
+    except (ValueError, OverflowError):
+        return text
 
 
 def _unique(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
