@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from dotadd.model.probability import Calibration
-    from dotadd.model.threshold import Threshold
+    from dotadd.model.threshold import Purposeful, Threshold
 
 Record = dict[str, Any]  # what JSON can hold, by name
 FORMAT = 5  # the newest; each is written where it is enough
@@ -44,8 +44,8 @@ FORMAT = 5  # the newest; each is written where it is enough
 # of phi; none of these.
 CUT, TEXT, KERNEL, STATE, PLAIN = 5, 4, 3, 2, 1
 NO_PROBABILITIES = (
-    'there are scores and no probabilities: train with loss="logistic", or keep a calibration by rows that training '
-    "has not seen (dotadd.model.probability.calibrate)"
+    'there are scores and no probabilities: train with loss="logistic", or learn them from rows that training has not '
+    "seen by model.calibrate(X, y) (dotadd calibrate)"
 )
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 
@@ -173,22 +173,56 @@ class Classifier:
 
     def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
         """Accuracy. What is not given, labels or weights, X brings itself, as a file or another source does."""
+        found = Evaluator(self.classes, areas=False)
+        for truth, scores, weight in self._labelled(X, y, sample_weight, n_jobs):
+            found.see(truth, scores, self.classes[self.winners(scores)], weight)
+        return found.accuracy
+
+    def calibrate(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        method: str | None = "sigmoid",
+        threshold: Purposeful | None = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Learn probabilities ("sigmoid", "isotonic" or None), and a threshold for a purpose such as "precision=0.99",
+        from rows that training has not seen. What is not given, labels or weights, X brings itself."""
+        from dotadd.model.probability import calibrate
+        from dotadd.model.threshold import choose_threshold
+
+        seen = list(self._labelled(X, y, sample_weight, n_jobs))
+        if not seen:
+            raise DataError("has no rows that can be used")
+        truth, scores = (np.concatenate([np.asarray(one[part]) for one in seen]) for part in (0, 1))
+        weight = np.concatenate([np.ones(len(one)) if each is None else each for one, _, each in seen])
+        calibration = None if method is None else calibrate(scores, truth, self.classes, method=method, weight=weight)
+        if threshold is not None:
+            self.threshold = choose_threshold(scores, truth, self.classes, threshold, weight=weight)
+        self.calibration = calibration or self.calibration
+        return self
+
+    def _labelled(
+        self, X: object, y: object, sample_weight: object, n_jobs: int | None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+        """Labels, scores and weights of rows, chunk by chunk; the data's own, where none are given."""
         from dotadd.sources import open as open_source
 
         labels, weights = (None if given is None else np.asarray(given) for given in (y, sample_weight))
         source = open_source(X, like=self.like(labels=y is None))
-        found = Evaluator(self.classes, areas=False)
+        seen = 0
         for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=y is None):
-            rows = slice(found.rows, found.rows + len(chunk))
+            rows = slice(seen, seen + len(chunk))
             truth = chunk.y if labels is None else labels[rows]
             if truth is None:
                 raise DataError("has no labels to score against", source.name)
-            weight = chunk.weight if weights is None else weights[rows]
-            found.see(truth, scores, self.classes[self.winners(scores)], weight)
+            yield np.asarray(truth), scores, chunk.weight if weights is None else weights[rows]
+            seen += len(chunk)
         for what, given in (("labels", labels), ("weights", weights)):
-            if given is not None and len(given) != found.rows:
-                raise DataError(f"{found.rows:,} rows and {len(given):,} {what} do not pair up", source.name)
-        return found.accuracy
+            if given is not None and len(given) != seen:
+                raise DataError(f"{seen:,} rows and {len(given):,} {what} do not pair up", source.name)
 
     def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator:
         """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory."""

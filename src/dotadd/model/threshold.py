@@ -24,6 +24,7 @@ from dotadd.model.probability import held_out
 SHARES = ("precision", "recall", "fpr")
 COSTS = ("tn", "fp", "fn", "tp")
 ROUNDING = 1e-12
+Purposeful = str | Mapping[str, float] | Sequence[Sequence[float]] | np.ndarray  # what says what a threshold is for
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Purpose:
         return ",".join(f"{name}={cost:g}" for name, cost in zip(COSTS, self.costs, strict=True) if cost)
 
     @classmethod
-    def of(cls, given: str | Mapping[str, float] | Sequence[Sequence[float]] | np.ndarray) -> Purpose:
+    def of(cls, given: Purposeful) -> Purpose:
         """The purpose that text, names with numbers or a matrix of costs describe."""
         hint = "give precision=, recall= or fpr= and a share, or costs of mistakes such as fp=5,fn=1"
         if isinstance(given, str):
@@ -114,7 +115,7 @@ def choose_threshold(
     scores: np.ndarray,
     y: Sequence[object] | np.ndarray,
     classes: Sequence[object] | np.ndarray,
-    purpose: str | Mapping[str, float] | Sequence[Sequence[float]] | np.ndarray,
+    purpose: Purposeful,
     *,
     weight: np.ndarray | None = None,
 ) -> Threshold:
