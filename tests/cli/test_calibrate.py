@@ -1,5 +1,7 @@
 """dotadd calibrate: the probabilities and the threshold that the library learns from the same rows, in a new model."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,18 @@ def test_labels_and_weights_have_to_pair_up_with_the_rows():
         with pytest.raises(DataError, match="do not pair up"):
             model.calibrate(X, **more)
     assert model.calibration is None
+
+
+def test_inspect_tells_of_probabilities_and_of_the_threshold(folder, capsys):
+    command = ["calibrate", "m", "more.csv", "--label", "y", "-o", "n", "--method", "isotonic"]
+    two = len(np.unique(folder[1])) == 2
+    assert run(command + ["--threshold", "fp=5,fn=1"] * two) == 0
+    capsys.readouterr()
+    assert run(["inspect", "n", "--json", "--largest", "0"]) == 0
+    inside = json.loads(capsys.readouterr().out)
+    assert inside["probability"] == "isotonic"
+    assert (inside["threshold"] or {}).get("purpose") == ("fp=5,fn=1" if two else None)
+    assert run(["inspect", "n", "--largest", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "isotonic" in shown
+    assert ("for fp=5,fn=1" in shown) == two

@@ -79,7 +79,17 @@ def test_isotonic_curves_are_those_of_scikit_learn_with_ties_and_without(weighte
     twin = IsotonicRegression(out_of_bounds="clip").fit(score, y, weight)
     new = np.linspace(-9, 9, 1001)
     found = calibrate(score, y, TWO, method="isotonic", weight=weight).probabilities(new)[:, 1]
-    np.testing.assert_allclose(found, twin.predict(new), atol=1e-6)
+    np.testing.assert_allclose(found, unsure(twin, score, weight).predict(new), atol=1e-6)
+
+
+def unsure(twin, score, weight=None):
+    """scikit-learn's curve, but that n rows of one class do not make certain of it."""
+    weight, said = np.ones(len(score)) if weight is None else weight, twin.predict(score)
+    between = said[(said > 0) & (said < 1)]
+    low, high = (1 / (weight[said == end].sum() + 2) for end in (0, 1))
+    ends = min(low, between.min(initial=1)), max(1 - high, between.max(initial=0))
+    twin._build_f(twin.X_thresholds_, np.clip(twin.y_thresholds_, *ends))
+    return twin
 
 
 @given(
@@ -125,11 +135,21 @@ def test_weight_two_equals_row_twice(method):
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_rows_of_one_class_only_make_platts_prior_or_certainty(label):
+def test_rows_of_one_class_only_make_platts_prior(label):
     score = np.array([1.0, -2.0, 3.0])
-    for method, sure in (("sigmoid", 4 / 5), ("isotonic", 1.0)):
+    for method in METHODS:
         found = calibrate(score, [label] * 3, TWO, method=method).probabilities(score)
-        np.testing.assert_allclose(found[:, label], sure)
+        np.testing.assert_allclose(found[:, label], 4 / 5)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans(), st.integers(1, 3)), min_size=1, max_size=20))
+def test_no_curve_is_certain_and_what_lies_between_is_as_the_rows_say(rows):
+    score, positive, weight = (np.array(column) for column in zip(*rows, strict=True))
+    found = calibrate(score, positive, [False, True], method="isotonic", weight=weight).probabilities(score)[:, 1]
+    twin = IsotonicRegression().fit(score, positive, weight).predict(score)
+    assert ((found > 0) & (found < 1)).all()
+    inside = (twin > 0) & (twin < 1)
+    np.testing.assert_allclose(found[inside], twin[inside], atol=1e-12)
 
 
 def test_a_long_isotonic_curve_is_thinned_and_moves_by_a_level_at_most(monkeypatch):
@@ -159,6 +179,9 @@ def test_models_have_the_probabilities_of_scikit_learns_calibration(machine, cla
     model = machine(C=0.1, random_state=0).fit(X[:300], y[:300]).model_
     model.calibration = calibrate(model.decision_function(X[300:]), y[300:], model.classes, method=method)
     twin = CalibratedClassifierCV(FrozenEstimator(model), method=method).fit(X[300:], y[300:])
+    if method == "isotonic":  # but for its certainty: see above
+        for k, one in enumerate(twin.calibrated_classifiers_[0].calibrators):
+            unsure(one, model.decision_function(X[300:]).reshape(300, -1)[:, k])
     np.testing.assert_allclose(model.predict_proba(X[:300]), twin.predict_proba(X[:300]), atol=2e-6)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 

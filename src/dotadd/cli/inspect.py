@@ -174,6 +174,10 @@ def show(path: str, inside: Record) -> None:
     for name, value in (inside["training"] | inside["written"]).items():
         if value is not None:
             lines[name.replace("_", " ")] = training_text(value)
+    if inside["probability"] is not None:
+        lines["probability"] = inside["probability"]
+    if (cut := inside["threshold"]) is not None:
+        lines["threshold"] = f"{number(cut['value'])} for {cut['purpose']}"
     facts(lines)
     if machine:
         return

@@ -254,6 +254,14 @@ class Classifier:
     def __sklearn_tags__(self) -> Tags:
         return classifier_tags()
 
+    def decisive(self) -> Record:
+        """What makes probabilities and labels of scores, as plain data; None where it is not there."""
+        curves = self.probability
+        return {
+            "probability": None if curves is None else curves.method if self.calibration else "logistic",
+            "threshold": None if self.threshold is None else jsonable(self.threshold.to_dict()),
+        }
+
     def winners(self, scores: np.ndarray) -> np.ndarray:
         """Which class each score, or each row of scores, speaks for: its number in `classes`."""
         cut = 0.0 if self.threshold is None else self.threshold.value

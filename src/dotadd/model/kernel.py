@@ -158,6 +158,7 @@ class KernelModel(Classifier):
             "bytes": self.vectors.nbytes + self.coefficients.nbytes,
             "training": self.training,
             "written": self.written,
+            **self.decisive(),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -93,6 +93,7 @@ class Model(Classifier):
             "norm": [math.sqrt(blocks.squared_length(plain(row))) for row in self.w],
             "training": self.training,
             "written": self.written,
+            **self.decisive(),
             "largest": [_largest(row, largest) for row in self.w],
         }
 

@@ -7,7 +7,8 @@ It tells which share of the rows with such a score is of the class.
   probabilistic outputs for support vector machines, 2007, Algorithm 1), on Platt's targets (n + 1) / (n + 2) and
   1 / (n + 2), so that a class that is told apart without a mistake is not taken for certain.
 - "isotonic": the increasing curve that is closest to the labels, straight between its points (Zadrozny and Elkan,
-  2002). It takes any shape, and needs about a thousand rows.
+  2002). It takes any shape, and needs about a thousand rows. Where n rows are all of one class, it is no surer of it
+  than Platt's targets are; scikit-learn's is certain there, and loses without bound when the next row is of the other.
 
 The logistic loss has no need of it: its sigmoid is that of slope 1. The probabilities of several classes are those of
 the curves divided by their sum, as scikit-learn's CalibratedClassifierCV and LogisticRegression (one against the rest)
@@ -189,6 +190,10 @@ def isotonic(score: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.
     distinct, place = np.unique(score, return_inverse=True)
     total = np.bincount(place, weight)
     share = np.clip(isotonic_regression(np.bincount(place, weight * positive) / total, weights=total).x, 0.0, 1.0)
+    never, always = share == 0.0, share == 1.0
+    low = min(1.0 / (total[never].sum() + 2.0), np.min(share[~never], initial=1.0)) if never.any() else 0.0
+    high = max(1.0 - 1.0 / (total[always].sum() + 2.0), np.max(share[~always], initial=0.0)) if always.any() else 1.0
+    share = np.clip(share, low, high)
     curve = np.stack([distinct, share])[:, _ends(share)]
     # Above that, points of nearly the same probability are left out, and no probability moves by more than a level.
     return curve if curve.shape[1] <= 2 * LEVELS else curve[:, _ends(np.floor(curve[1] * LEVELS))]
