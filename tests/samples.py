@@ -63,11 +63,20 @@ def _folder(folder: Path) -> Path:
     return folder / "images"
 
 
+def _texts(folder: Path) -> Path:
+    for row, label in enumerate(Y):
+        path = folder / "texts" / ("site" if label > 0 else "decoy") / f"{row:02}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(WORDS[row])
+    return folder / "texts"
+
+
 SAMPLES: dict[str, Callable[[Path], Path]] = {
     "libsvm": _text("x.svm", [f"{y} {1 + k % 3}:1.5 7:{k}" for k, y in enumerate(Y)]),
     "csv": _text("x.csv", ["a,b,c,label", *(",".join(map(str, [*x, y])) for x, y in zip(X, Y, strict=True))]),
     "tsv": _text("x.tsv", ["text\tlabel", *(f"{word}\t{y}" for word, y in zip(WORDS, Y, strict=True))]),
     "jsonl": _text("x.jsonl", [f'{{"text": "{word}", "label": {y}}}' for word, y in zip(WORDS, Y, strict=True)]),
+    "txt": _text("x.txt", [f"__label__{y} {word}" for word, y in zip(WORDS, Y, strict=True)]),
     "fasta": _text("x.fa", [f">r{k} label={y}\n{WORDS[k][:3]}\n{WORDS[k][3:]}" for k, y in enumerate(Y)]),
     "arrow": _converted("x.arrow"),
     "parquet": _converted("x.parquet"),
@@ -75,6 +84,7 @@ SAMPLES: dict[str, Callable[[Path], Path]] = {
     "npz": _npz,
     "idx": _idx,
     "lattices": _text("x.sausage", [f"{y}\tr{k} [ a 0.5 b{k} 0.5 ] [ c 1 ]" for k, y in enumerate(Y)]),
-    "folder": _folder,
+    "images": _folder,
+    "texts": _texts,
 }
 """By the name of the format; each writes its file into a folder and returns its path."""

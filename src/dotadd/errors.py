@@ -70,6 +70,10 @@ class UnusedColumnsWarning(UserWarning):
     """Columns of text stand beside the numbers that are read as features."""
 
 
+class UnusedFilesWarning(UserWarning):
+    """Files in a folder are left out: hidden ones, and those that cannot have a label."""
+
+
 class NotConvergedWarning(UserWarning):
     """Training ended before the tolerance was reached; the message quotes the gap."""
 

@@ -200,7 +200,7 @@ def test_warmup_names_what_it_compiles_and_complains_of_nothing(capsys, recwarn)
 
 
 def test_the_formats_on_offer_are_those_that_can_be_read():
-    assert get_args(options.FormatName) == tuple(formats.FORMATS)
+    assert get_args(options.FormatName) == (*formats.FORMATS, *formats.FOLDERS)
 
 
 def test_help_has_examples_and_names_every_option(capsys):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from dotadd import LinearSVM, load
 from dotadd.cli import run
 from dotadd.errors import DataError, DotaddError, one_line, printable
-from dotadd.model.predictions import TabSeparated, predictions
+from dotadd.model.predictions import PlainText, predictions
 
 ESC = "\x1b[31mred\x1b[0m\x07"
 LABELS = ["a\tb", "c\nd", "back\\slash", ESC, 'quo"te,d', "\u202egnp.exe", "[bold]x[/bold]", "e\r\nf\u2028g"]
@@ -82,16 +82,15 @@ def test_tab_separated_labels_come_back_whatever_they_are(labels):
     import io
 
     file = io.StringIO()
-    TabSeparated(Two(), file, labels=True).write(np.array([-1.0, 1.0]))
+    PlainText(Two(), file, labels=True).write(np.array([-1.0, 1.0]))
     lines = file.getvalue().splitlines()
     assert [unescaped(line.split("\t")[0]) for line in lines] == labels
 
 
 READERS = {
     "p": lambda path: _tsv(path.read_text()),
-    "p.pred": lambda path: _tsv(path.read_text()),
-    "p.tsv": lambda path: _tsv(path.read_text()),
-    "p.tsv.gz": lambda path: _tsv(gzip.decompress(path.read_bytes()).decode()),
+    "p.tsv": lambda path: _under_header(path.read_text()),
+    "p.tab.gz": lambda path: _under_header(gzip.decompress(path.read_bytes()).decode()),
     "p.gz": lambda path: _tsv(gzip.decompress(path.read_bytes()).decode()),
     "P.TXT.BZ2": lambda path: _tsv(bz2.decompress(path.read_bytes()).decode()),
     "p.xz": lambda path: _tsv(lzma.decompress(path.read_bytes()).decode()),
@@ -114,6 +113,13 @@ def _tsv(text):
     return [label | dict(zip(NAMES, score, strict=True)) for label, score in zip(first, scores, strict=True)]
 
 
+def _under_header(text):
+    header, _, body = text.partition("\n")
+    found = _tsv(body)
+    assert [unescaped(name) for name in header.split("\t")] == list(found[0])
+    return found
+
+
 def _csv(text):
     header, *rows = csv.reader(text.splitlines(keepends=True))
     return [{k: v if k == "label" else float(v) for k, v in zip(header, row, strict=True)} for row in rows]
@@ -133,7 +139,9 @@ def test_the_end_of_the_name_says_how_predictions_are_written(folder, capsys, na
     )
 
 
-@pytest.mark.parametrize("name", ["p.npy", "p.zst", "p.csv.zst", "p.xlsx", "p.parquet.gz", "p.ARROW.xz"])
+@pytest.mark.parametrize(
+    "name", ["p.npy", "p.pred", "p.arrows", "p.zst", "p.csv.zst", "p.xlsx", "p.parquet.gz", "p.ARROW.xz"]
+)
 def test_endings_that_cannot_be_written_are_refused_before_anything_is_read(folder, capsys, name):
     assert run(["predict", "m", "none.svm", "-o", name]) == 2
     err = capsys.readouterr().err

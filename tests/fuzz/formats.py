@@ -90,6 +90,8 @@ TSV = b"text\tlabel\tw\nab c\t1\t2\nde\t0\t1\n\xc3\xa9\t1\t0.5\n"
 JSON = b'{"x": 1, "y": 2.5, "label": 1}\n{"x": -3e2, "y": 0, "label": 0}\n{"x": 5, "y": 6, "label": 1}\n'
 JSON_TEXT = b'{"text": "a\\u00e9 b", "label": "p", "z": {"q": [1, null]}}\n{"text": "c", "label": "q", "z": 1}\n'
 JSON_LISTS = b'{"v": [1, 2.5], "label": true}\n{"v": [3, 4], "label": false}\n'
+LINES = b"buy now, last chance\n\nsee you\r\n\xc3\xa9t\xc3\xa9"
+LABELLED = b"__label__spam buy now\n__label__ham see you\n\n__label__spam last chance\n"
 FASTA = b">s1 some label=1\nACGTAC\nGGT\n>s2 x label=-1\nTTTACG\n\n>s3 label=1\nAC\n"
 KALDI = b"1\tutt1\n0 1 1 a 0.5,1.25\n0 2 2 b 1,2\n1 2 3 c 0.5,0\n2 0,0\n\n0\tutt2\n0 1 1 a 0,0\n1\n\n"
 SAUSAGE = b"1\tn1 [ a 0.7 b 0.3 ] [ c 1 ]\n0\tn2 [ a 1 ] [ d 0.5 e 0.5 ]\n"
@@ -181,7 +183,7 @@ def _image(kind: str) -> bytes:
     return sink.getvalue()
 
 
-def _read_image(path: str, rng: random.Random) -> None:
+def _read_folder(path: str, rng: random.Random) -> None:
     examples()(os.path.dirname(path), rng)
 
 
@@ -229,6 +231,8 @@ FORMATS: dict[str, Callable[[], Format]] = {
     "csv": lambda: Format("x.csv", [CSV, TEXTS], examples(label=[None, None, "label", "0"])),
     "tsv": lambda: Format("x.tsv", [TSV], examples(weight=[None, "w"])),
     "jsonl": lambda: Format("x.jsonl", [JSON, JSON_TEXT, JSON_LISTS], examples()),
+    "txt": lambda: Format("x.txt", [LINES, LABELLED], examples(format=[None, "txt"]), _packed),
+    "texts": lambda: Format("a/x", [LINES, FASTA], _read_folder, _packed),
     "fasta": lambda: Format("x.fa", [FASTA], examples(label=[None, "label"]), _packed),
     "guessed": lambda: Format("data", [SVM, CSV, TSV, JSON, FASTA, KALDI, SAUSAGE, MESH, WCN, DSTC], examples()),
     "arrow": lambda: Format(
@@ -275,7 +279,7 @@ FORMATS: dict[str, Callable[[], Format]] = {
         _read_idx,
         _packed,
     ),
-    "image": lambda: Format("a/x.png", [_image("PNG"), _image("JPEG")], _read_image),
+    "image": lambda: Format("a/x.png", [_image("PNG"), _image("JPEG")], _read_folder),
     "lattices": lambda: Format("x.lat", [KALDI, SAUSAGE, MESH, WCN, DSTC], examples(semiring=["log", "real"])),
     "nodes": lambda: Format("x.csv", [CELLS], examples()),
     "openfst": lambda: Format("x.fst", [FST, _automaton(), KALDI, SAUSAGE], _read_automaton),

@@ -40,7 +40,7 @@ def test_every_format_keeps_the_contract(tmp_path, name):
         check_source(open_source([path, path]))
 
 
-@pytest.mark.parametrize("name", ["libsvm", "csv", "fasta", "folder"])
+@pytest.mark.parametrize("name", ["libsvm", "csv", "txt", "fasta", "images", "texts"])
 def test_arrow_copies_keep_the_contract(tmp_path, name):
     copied, _ = as_arrow(open_source(SAMPLES[name](tmp_path)))
     check_source(copied)

@@ -16,15 +16,15 @@ from dotadd.errors import DotaddError
 from dotadd.model import predictions
 from dotadd.sources import open as open_source
 from dotadd.sources.convert import convert
-from dotadd.sources.formats import FOLDER, FORMATS, format_of
+from dotadd.sources.formats import FOLDERS, FORMATS, format_of
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_every_format_has_a_sample_and_a_fuzzer():
-    assert set(SAMPLES) == {*FORMATS, FOLDER.name}
+    assert set(SAMPLES) == {*FORMATS, *FOLDERS}
     assert set(FORMATS) <= set(fuzzed.FORMATS)
-    assert "image" in fuzzed.FORMATS  # of folders
+    assert {"image", "texts"} <= set(fuzzed.FORMATS)  # of folders
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -47,16 +47,16 @@ def test_no_two_formats_share_an_ending():
     assert len(set(endings)) == len(endings)
 
 
-@pytest.mark.parametrize("name", [*FORMATS, FOLDER.name])
+@pytest.mark.parametrize("name", [*FORMATS, *FOLDERS])
 def test_an_option_is_taken_by_the_formats_whose_class_has_it_and_refused_by_others(tmp_path, name):
-    format = FORMATS.get(name, FOLDER)
+    format = FORMATS.get(name) or FOLDERS[name]
     path = SAMPLES[name](tmp_path)
     taken = {field.name for field in dataclasses.fields(format.source_class)}
     for option, value in {"zero_based": True, "weight": "w", "labels": "labels.txt", "semiring": "real"}.items():
         if option in taken:
             assert getattr(open_source(path, **{option: value}), option) == value
         else:
-            with pytest.raises(DotaddError, match=f"{option}= has no meaning for {name}|for folders of images"):
+            with pytest.raises(DotaddError, match=f"{option}= has no meaning for {name}|for folders of"):
                 open_source(path, **{option: value})
 
 

@@ -18,6 +18,7 @@ from typing import TextIO, cast
 
 from cyclopts import App, CycloptsError
 
+from dotadd._util import standard_input
 from dotadd._util.forgiving import Closed, Forgiving, occupy_standard_streams
 from dotadd.cli.calibrate import calibrate
 from dotadd.cli.compare import compare
@@ -76,12 +77,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with raised():
             return _run(arguments)
     finally:
+        standard_input.forget()
         sys.stdout, sys.stderr = streams
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
+        typed = standard_input.as_device(sys.argv[1:] if arguments is None else arguments)
+        code = app(typed, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:  # the reader of our output has seen enough

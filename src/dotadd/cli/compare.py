@@ -57,8 +57,9 @@ def compare(
     Parameters
     ----------
     data
-        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA, lattices (plain or .gz .bz2 .xz),
-        Arrow, Parquet; images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files.
+        One or more files: LIBSVM, CSV, TSV, JSON lines, text, FASTA, lattices (plain or .gz .bz2 .xz),
+        Arrow, Parquet; a folder of texts; images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files;
+        or - for standard input.
     output
         The file to write: .html, a picture as .svg or .png, or everything that was measured as .json.
     solvers

@@ -105,7 +105,7 @@ def inspect(
         else:
             show(model, loaded.inspect())
         return
-    source = None if data is None or not largest else reading.open([data])
+    source = None if data is None or not largest else reading.open([data], read_as=loaded.read_as)
     if source is None:
         features = strongest_features(loaded, largest=largest)
     else:
@@ -146,7 +146,7 @@ def draw(
     order, samples = order or ORDER, samples or SAMPLES
     labels: dict[str | None, object] = {as_written(label): label for label in model.classes.tolist()}
     wanted = labels.get(target, target)  # as the model has it, whose labels may be numbers
-    chances = None if data is None else letter_chances(reading.open([data]), model, rows=rows)
+    chances = None if data is None else letter_chances(reading.open([data], read_as=model.read_as), model, rows=rows)
     with Bar(f"scoring k-mers of {order} letters") as bar:
         found = oligomer_importance(
             model, order=order, samples=samples, chances=chances, target=wanted, n_jobs=jobs, on_progress=bar

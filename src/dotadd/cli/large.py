@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from cyclopts import Group, Parameter
 
 from dotadd._util.atomic import require_writable
+from dotadd._util.standard_input import DEVICE
 from dotadd.cli.options import MEMORY, Flag, Processes, Real
 from dotadd.cli.screen import tell
 from dotadd.errors import DotaddError
@@ -191,8 +192,12 @@ class Cluster:
                 yield client
 
 
-def partitions(data: Sequence[str], reading: Reading) -> Partitions:
+def partitions(
+    data: Sequence[str], reading: Reading, read_as: Record | None = None, ids: Sequence[str] = ()
+) -> Partitions:
     """The files as workers will find and read them; nothing is opened here."""
     from dotadd.cluster.partitions import Partitions
 
-    return Partitions.of(list(data), **reading.given())
+    if DEVICE in data:
+        raise DotaddError("workers read files, and cannot read standard input (-): write it to a file first")
+    return Partitions.of(list(data), read_as=read_as, ids=tuple(ids), **reading.given())

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter, Token
 
+from dotadd._util.standard_input import DEVICE, NAME, standard_input
 from dotadd.cli.screen import tell
 from dotadd.errors import DotaddError
-from dotadd.sources.formats import FORMATS
+from dotadd.sources.formats import FOLDERS, FORMATS
 
 if TYPE_CHECKING:
     from dotadd.cli.large import Streaming
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     FormatName = str
 else:
-    FormatName = Literal[tuple(FORMATS)]  # --help and complaints list them
+    FormatName = Literal[(*FORMATS, *FOLDERS)]  # --help and complaints list them
 
 DIGITS = 19  # of the largest whole number that is taken, 2**63 - 1
 PROCESSES = 1024  # workers on one machine
@@ -77,10 +78,11 @@ class Reading:
     """How to read data."""
 
     format: FormatName | None = None
-    """Format of the file, where name and content do not tell."""
+    """Format of the file, where name and content do not tell; of standard input, for a model by default as its data
+    was. Folders hold texts or images."""
 
     label: str | None = None
-    """Column with the labels, or array of an .npz file."""
+    """Column with the labels, "label" by default; or array of an .npz file."""
 
     column: str | None = None
     """Column with the text or sequence; without it, all columns of numbers. Of an .npz file, the array of examples."""
@@ -89,8 +91,7 @@ class Reading:
     """Column with the weights of the rows."""
 
     labels: str | None = None
-    """Second file of names and labels, for FASTA, lattices and folders of images; for idx images, the idx file of
-    labels."""
+    """Second file of names and labels, for FASTA, lattices and folders; for idx images, the idx file of labels."""
 
     no_header: Flag = False
     """The first line of CSV or TSV is an example; columns are called by their numbers, from 0."""
@@ -116,11 +117,38 @@ class Reading:
         given = {name: value for name, value in asdict(self).items() if value not in (None, False)}
         return given | {"header": not given.pop("no_header")} if self.no_header else given
 
-    def open(self, data: list[str], like: Layout | None = None) -> Source:
-        """The source of these files; of a table, with the columns of `like`."""
+    def open(
+        self,
+        data: Sequence[str],
+        like: Layout | None = None,
+        *,
+        read_as: Record | None = None,
+        ids: Sequence[str] = (),
+    ) -> Source:
+        """The source of these files, or of standard input; of a table, with the columns of `like`. `read_as` is how a
+        model's data was read, and goes behind what was given. `ids` are carried along."""
         from dotadd.sources import open as open_source
 
-        return open_source([Path(name) for name in data], like=like, **self.given())
+        given = self.given()
+        if DEVICE in data:
+            data, given["format"] = [self._spooled(data)], self.format or _format_of_input(read_as)
+        return open_source([Path(name) for name in data], like=like, read_as=read_as, ids=ids, **given)
+
+    def _spooled(self, data: Sequence[str]) -> str:
+        if len(data) > 1:
+            raise DotaddError("standard input (-) is read alone, and not with other files")
+        return standard_input()
+
+
+def _format_of_input(read_as: Record | None) -> str | None:
+    """The format of standard input where nobody says: that of the model's data, unless it plainly is another."""
+    from dotadd.sources.formats import certain_format, first_bytes
+
+    before = (read_as or {}).get("format")
+    name = "txt" if before == "texts" else before
+    if name not in FORMATS:
+        return None
+    return certain_format(first_bytes(standard_input())) or (name if FORMATS[name].doubt else None)
 
 
 def columns_for(svm: LinearSVM, source: Source, *, quiet: bool) -> Layout | None:
@@ -144,6 +172,8 @@ def tell_skipped(source: Source | Partitions) -> None:
 
 def title_of(data: Sequence[str]) -> str:
     """What to call the data on screen."""
+    if data[0] == DEVICE:
+        return NAME
     return os.path.basename(data[0]) + (f" and {len(data) - 1} more" if len(data) > 1 else "")
 
 

@@ -30,6 +30,7 @@ def predict(
     /,
     *data: str,
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    id: Annotated[list[str] | None, Parameter(negative="")] = None,
     scores: Flag = False,
     jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
@@ -38,13 +39,18 @@ def predict(
     """Write the label and the score of each row.
 
     A line a row: the label, a tab, the score, or for several classes a score for
-    each. With two classes a positive score means the second of them. Tabs and the
-    like in labels are written as \\t, \\n, \\x1b, and a backslash as \\\\. Data is read
-    and written piece by piece.
+    each. With two classes a positive score means the second of them. Columns that
+    --id names stand before these, and for the files of a folder their paths. Tabs
+    and the like in text are written as \\t, \\n, \\x1b, and a backslash as \\\\.
+    Data is read and written piece by piece.
 
     The name of OUTPUT tells the format: .csv (with quotes where they are needed),
-    .jsonl, .parquet, .arrow; text like that on the screen otherwise. Text may also
-    end in .gz, .bz2 or .xz.
+    .tsv, .jsonl, .parquet and .arrow have names for the columns; .txt and names
+    without an ending have lines like those on the screen. Text may also end in
+    .gz, .bz2 or .xz.
+
+    Data is read as that which the model was trained on: options for reading are
+    needed only where it is written otherwise. - is standard input.
 
     On a cluster, OUTPUT is a folder: for each file of data a Parquet file with the
     columns label and score, part-00000.parquet and so on, written where it is read.
@@ -54,7 +60,9 @@ def predict(
         dotadd predict a9a.dotadd a9a.t | head
         dotadd predict a9a.dotadd a9a.t --scores -o scores.txt
         dotadd predict sites.dotadd part-*.fasta.gz -o sites.tsv.gz
-        dotadd predict spam.dotadd mails.csv --column text -o spam.parquet
+        dotadd predict spam.dotadd mails.csv --id sender --id date -o spam.parquet
+        dotadd predict news.dotadd inbox/ -o news.csv
+        zcat clicks.gz | dotadd predict clicks.dotadd - > clicks.txt
         dotadd predict all.dotadd "part-*.parquet" -o scores \\
             --scheduler tcp://10.0.0.1:8786
 
@@ -66,31 +74,35 @@ def predict(
         One or more files, as for training; labels are not needed.
     output
         The file to write, the screen by default; on a cluster a folder.
+    id
+        A column of the data to carry along, as often as there are such columns; of FASTA it is "name", of a folder
+        "path". One that is called like a column of predictions is written as data_label.
     scores
         Scores alone, without labels.
     jobs
         Threads; all cores by default.
     """
     from dotadd.model.linear import load
-    from dotadd.model.predictions import TabSeparated, format_of, predictions
+    from dotadd.model.predictions import PlainText, format_of, predictions
 
     if not data:
         raise DotaddError("give a data file to predict")
     if cluster.wanted:
-        predict_parts(load(model), data, output, scores, jobs, cluster, reading)
+        predict_parts(load(model), data, output, id or [], scores, jobs, cluster, reading)
         return
     if output is not None:
         format_of(output)
         require_writable(output)
-    loaded, source = load(model), reading.open(list(data))
+    loaded = load(model)
+    source = reading.open(data, read_as=loaded.read_as, ids=id or ())
     written = (
-        nullcontext(TabSeparated(loaded, sys.stdout, labels=not scores))
+        nullcontext(PlainText(loaded, sys.stdout, labels=not scores))
         if output is None
         else predictions(output, loaded, labels=not scores)
     )
     with written as file:
-        for _, score in loaded.decision_chunks(source, n_jobs=jobs):
-            file.write(score)
+        for chunk, score in loaded.decision_chunks(source, n_jobs=jobs):
+            file.write(score, None if scores and not id else chunk.ids)
     tell_skipped(source)
 
 
@@ -98,6 +110,7 @@ def predict_parts(
     model: Classifier,
     data: Sequence[str],
     output: str | None,
+    ids: Sequence[str],
     scores: bool,
     jobs: int | None,
     cluster: Cluster,
@@ -108,7 +121,7 @@ def predict_parts(
 
     if output is None or scores:
         raise DotaddError("on a cluster, labels and scores are written to a folder: give --output, and no --scores")
-    files = partitions(data, reading)
+    files = partitions(data, reading, model.read_as, ids)
     with cluster.client(jobs) as client, Bar("predicting") as bar:
         assert client is not None
         done = predict(client, model, files, output, n_jobs=cluster.threads(jobs), on_progress=bar)
@@ -138,8 +151,7 @@ def evaluate(
     Examples:
 
         dotadd evaluate a9a.dotadd a9a.t
-        dotadd evaluate spam.dotadd mails.csv --column text --label spam \\
-            --log measures.json
+        dotadd evaluate spam.dotadd mails.csv --log measures.json
         dotadd evaluate all.dotadd "test-*.parquet" --workers 4
 
     Parameters
@@ -162,10 +174,10 @@ def evaluate(
     loaded = load(model)
     source: Source | Partitions
     if cluster.wanted:
-        source = partitions(data, reading)
+        source = partitions(data, reading, loaded.read_as)
         measured = measure_parts(loaded, source, jobs, cluster)
     else:
-        source = reading.open(list(data))
+        source = reading.open(data, read_as=loaded.read_as)
         measured = measure(loaded, source, jobs)
     tell_skipped(source)
     if log is not None:

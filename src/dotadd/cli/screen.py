@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from typing import Literal, TextIO, cast
 
 from dotadd._util.forgiving import Forgiving
+from dotadd._util.standard_input import named
 from dotadd.errors import as_written, printable
 
 
 def tell(message: str) -> None:
     """A line for people on stderr."""
-    sys.stderr.write(f"dotadd: {printable(message)}\n")
+    sys.stderr.write(f"dotadd: {printable(named(message))}\n")
 
 
 @contextmanager

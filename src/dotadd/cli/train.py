@@ -86,6 +86,7 @@ def train(
         dotadd train a9a -o a9a.dotadd -C 0.1 --loss logistic --test a9a.t
         dotadd train mails.csv --column text --label spam -o spam.dotadd \\
             --features "NGrams((3, 5)).normalized()"
+        dotadd train newsgroups/ -o news.dotadd --features "WordNGrams((1, 2)).tfidf()"
         dotadd train sites.fasta.gz -o sites.dotadd --class-weight balanced \\
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
         dotadd train faces.npz -o faces.dotadd --label gender --features "LBP()" \\
@@ -101,9 +102,9 @@ def train(
     Parameters
     ----------
     data
-        One or more files: LIBSVM, CSV, TSV, JSON lines, FASTA, lattices (plain or .gz .bz2 .xz),
-        Arrow, Parquet; images in .npy, .npz, idx files (MNIST) or a folder of PNG and JPEG files
-        (pip install 'dotadd[images]').
+        One or more files: LIBSVM, CSV, TSV, JSON lines, text, FASTA, lattices (plain or .gz .bz2 .xz),
+        Arrow, Parquet; a folder of texts, a subfolder for each class; images in .npy, .npz, idx files (MNIST) or a
+        folder of PNG and JPEG files (pip install 'dotadd[images]'); or - for standard input.
     output
         The model file to write.
     solver

@@ -17,8 +17,9 @@ from dotadd.errors import DataError, DotaddError
 from dotadd.sources import matching
 from dotadd.sources import open as open_source
 from dotadd.sources.around import Virtual
-from dotadd.sources.base import Around, Skipped, Source
+from dotadd.sources.base import Around, Options, Skipped, Source
 from dotadd.sources.files import FileSource, ManyFiles
+from dotadd.sources.formats import ending_tells
 from dotadd.sources.table import Layout
 
 
@@ -63,6 +64,14 @@ class Partitions:
         """The same files, of which these columns are read."""
         opened = {path: source.asked(like) for path, source in self.opened.items()}
         return replace(self, options={**self.options, "like": like}, opened=opened)
+
+    def read_as(self) -> Options:
+        """How to read other data like it; see `Source.read_as`."""
+        if self.opened:
+            return next(iter(self.opened.values())).read_as()
+        told = ending_tells(self.names[0])
+        format = {} if told is None else {"format": told.name}
+        return Source(given=format | {name: self.options[name] for name in self.options if name != "like"}).read_as()
 
     @property
     def name(self) -> str:

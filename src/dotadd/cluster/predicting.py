@@ -25,7 +25,7 @@ from dotadd.genome.scan import STRANDS, Scanned, candidates, scores
 from dotadd.genome.windows import Counts
 from dotadd.model.evaluation import Evaluation, Evaluator
 from dotadd.model.file import Classifier, Record
-from dotadd.model.predictions import columns, schema
+from dotadd.model.predictions import predictions
 from dotadd.sources.base import Skipped
 from dotadd.sources.files import NoExamplesError
 
@@ -223,10 +223,13 @@ def _write(path: str, schema: pa.Schema, tables: Iterator[Record]) -> int:
 def _predict(
     model: Classifier, path: str, number: int, data: Partitions, folder: str, threads: int
 ) -> tuple[int, Skipped]:
-    source = data.source([path])
-
-    tables = (columns(model, score) for _, score in model.decision_chunks(source, n_jobs=threads))
-    return _write(_part(folder, number), schema(model), tables), source.skipped
+    source, rows = data.source([path]), 0
+    os.makedirs(folder, exist_ok=True)
+    with predictions(_part(folder, number), model) as file, suppress(NoExamplesError):
+        for chunk, score in model.decision_chunks(source, n_jobs=threads):
+            file.write(score, chunk.ids)
+            rows += len(score)
+    return rows, source.skipped
 
 
 def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threads: int) -> tuple[Evaluator, Skipped]:

@@ -20,7 +20,7 @@ from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError
 from dotadd.estimators.protocol import columns_read
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.problem.columns import Columns, Tally, Targets
+from dotadd.problem.columns import NO_LABELS, Columns, Tally, Targets
 from dotadd.problem.examples import InMemory
 from dotadd.problem.folds import Folds
 from dotadd.problem.lengths import READ, Lengths
@@ -141,7 +141,7 @@ def stated(
 ) -> Stated:
     """What is to be trained on, as these rows in memory tell; with folds, columns are those of each fold."""
     if data.y is None and data.from_file:
-        raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
+        raise DataError(NO_LABELS, data.path_of(0))
     if data.y is None:
         raise DataError(f"{type(svm).__name__} requires y to be passed, but the target y is None", data.path)
     shape, dtype = Shape.of(data.batch), np.dtype(svm.dtype).type
@@ -151,7 +151,7 @@ def stated(
     require_room(phi, dtype, data, source)
     tally = Tally()
     tally.note(data)
-    targets = tally.targets(svm.C, svm.class_weight, data.path)
+    targets = tally.targets(svm.C, svm.class_weight, source.name if data.from_file else data.path)
     columns, batch = targets.columns(data, None if folds is None else folds(data, targets)), data.batch
     del data  # labels of many millions of rows, as signs by now
     budget.take(batch.nbytes)

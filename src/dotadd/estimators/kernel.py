@@ -41,7 +41,7 @@ from dotadd.kernel_svm.problem import (
     worst_of,
 )
 from dotadd.model.kernel import KernelModel
-from dotadd.problem.columns import Tally, Targets
+from dotadd.problem.columns import NO_LABELS, Tally, Targets
 from dotadd.problem.survey import usable_rows
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
@@ -148,7 +148,7 @@ class KernelSVM(Estimator):
         data = self._loaded(source, kernel)
         tally = Tally()
         tally.note(data)
-        targets = tally.targets(self.C, self.class_weight, data.path)
+        targets = tally.targets(self.C, self.class_weight, source.name if data.from_file else data.path)
         seed = self._seed()
         examples = self._examples(kernel, data, targets, seed)
         results = self._solve(examples, len(targets.classes), seed, on_progress)
@@ -170,7 +170,7 @@ class KernelSVM(Estimator):
                 "train on fewer, or use LinearSVM with a feature map"
             ) from None
         if data.y is None and data.from_file:
-            raise DataError("has no labels to train on; say where they are with label= (--label)", data.path_of(0))
+            raise DataError(NO_LABELS, data.path_of(0))
         if data.y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None", data.path)
         if isinstance(kernel, FeatureKernel) and isinstance(data.batch.typical(), kernel.takes):
@@ -267,6 +267,7 @@ class KernelSVM(Estimator):
             source.names(),
             [k for k, result in enumerate(results) if not result.trained],
         )
+        self.model_.read_as = source.read_as()
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = np.array([max(1, result.steps) for result in results])
         if examples.shape.n_features is not None:

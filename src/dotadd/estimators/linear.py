@@ -278,6 +278,7 @@ class LinearSVM(Estimator):
         untrained = [k for k, result in enumerate(results) if not result.trained]
         b = np.array([result.intercept for result in results])
         self.model_ = Model(phi, found.shape, w, b, found.classes, training, found.names, untrained)
+        self.model_.read_as = {} if source is None else source.read_as()
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, max(result.passes for result in results))
         if found.shape.n_features is not None:

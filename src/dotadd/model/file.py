@@ -75,6 +75,7 @@ class Classifier:
         if len(self.untrained) == self.problems:
             self.untrained = ()
         self.training: Record = jsonable(training or {})
+        self.read_as: Record = {}  # how the data was read that it was trained on: options of `open`
         self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
         self.calibration: Calibration | None = None
         self.threshold: Threshold | None = None
@@ -110,6 +111,8 @@ class Classifier:
         """
         if (like := self.like(labels=labels)) is not None:
             source = by_name(source, like)
+        if not labels:
+            source = source.unlabelled()
         threads = thread_count(n_jobs)
         workers, each = (threads, 1) if self.splits else (1, threads)
         pool = ThreadPoolExecutor(workers)
@@ -131,7 +134,7 @@ class Classifier:
         """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
         from dotadd.sources import open as open_source
 
-        source = open_source(X, like=self.like(labels=False))
+        source = open_source(X, like=self.like(labels=False), read_as=self.read_as)
         return np.concatenate([scores for _, scores in self.decision_chunks(source, n_jobs=n_jobs)])
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
@@ -211,7 +214,7 @@ class Classifier:
         from dotadd.sources import open as open_source
 
         labels, weights = (None if given is None else np.asarray(given) for given in (y, sample_weight))
-        source = open_source(X, like=self.like(labels=y is None))
+        source = open_source(X, like=self.like(labels=y is None), read_as=self.read_as)
         seen = 0
         for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=y is None):
             rows = slice(seen, seen + len(chunk))
@@ -305,6 +308,7 @@ class Classifier:
             "classes": _classes_to_json(self.classes),
             **({} if self.columns is None else {"columns": self.columns.to_dict()}),
             **({"untrained": self.untrained} if self.untrained else {}),
+            **({"read_as": jsonable(self.read_as)} if self.read_as else {}),
             "training": self.training,
         }
         tensors = dict(tensors)

@@ -1,8 +1,9 @@
 r"""Predictions as a file: the end of its name says in which format, a row of it for each row of data.
 
-Text is a label, a tab and the score, or a score for each class; .csv, .jsonl, .parquet and .arrow have columns `label`
-and `score`, or `score_A`, `score_B` and so on. Text in a label keeps to its line and its column: tab-separated text
-writes \t, \n, \x1b, \\ and the like with backslashes, as Python does; CSV quotes; JSON has escapes of its own.
+First stand the columns of the data that are carried along, then `label` and `score`, or `score_A`, `score_B` and so
+on. Plain text has them without a header, a tab between them; .tsv, .csv, .jsonl, .parquet and .arrow have names, too.
+Text keeps to its line and its column: what is separated by tabs writes \t, \n, \x1b, \\ and the like with backslashes,
+as Python does; CSV quotes; JSON has escapes of its own.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, TextIO, cast
@@ -22,59 +23,186 @@ from dotadd._util.atomic import replacing
 from dotadd._util.compressed import ENDINGS as COMPRESSED
 from dotadd._util.compressed import writing
 from dotadd.errors import DotaddError, as_written, printable
-from dotadd.model.file import Classifier, Record
+from dotadd.model.file import Classifier
 from dotadd.sources import formats
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-REFUSED = (".zst", ".lz4", ".zip", ".7z", ".br", ".z", ".lzma", ".npy", ".npz", ".xls", ".xlsx", ".arrows")
-FORMATS = {"": "tsv", ".txt": "tsv"} | {
+LABEL = "label"
+TAKEN = "data_{}"  # what a column that is carried along is called where predictions have one of its name
+FORMATS = {"": "txt"} | {
     ending: format.name
     for format in formats.FORMATS.values()
     if format.predictions
     for ending in format.endings
-    if ending not in REFUSED
+    if ending != ".arrows"
 }
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format of a file of this name, tab-separated text where the name does not tell; raises if it is not ours."""
+    """The format of a file of this name, which need not have an ending; raises if that is not one of ours."""
     endings = [ending.lower() for ending in Path(path).suffixes]
     compressed = bool(endings) and endings[-1] in COMPRESSED
     ending = "".join(endings[:-1][-1:] if compressed else endings[-1:])
-    if ending in REFUSED:
+    if ending not in FORMATS:
         known = f"{', '.join(filter(None, FORMATS))}, and text also with {', '.join(COMPRESSED)}"
         raise DotaddError(f"{path}: predictions are not written as {ending}, but as {known}")
-    found = FORMATS.get(ending, "tsv")
+    found = FORMATS[ending]
     if compressed and found in ("parquet", "arrow"):
         raise DotaddError(f"{path}: {ending} files are compressed inside; leave out {endings[-1]}")
     return found
 
 
-def score_names(model: Classifier) -> list[str]:
-    """The columns of scores: one for two classes, one for each class of more."""
+def predicted(model: Classifier, score: np.ndarray, *, labels: bool = True) -> dict[str, np.ndarray]:
+    """The columns of predictions, in their order, for rows with these scores.
+
+    `label` has the number of the class, which each format writes in its own way, and every other column a number for
+    each row. There is one score for two classes, and one for each class of more.
+    """
+    first = {LABEL: model.winners(score)} if labels else {}
     if len(model.classes) == 2:
-        return ["score"]
-    return [f"score_{as_written(label)}" for label in model.classes.tolist()]
+        return first | {"score": score}
+    names = [f"score_{as_written(label)}" for label in model.classes.tolist()]
+    return first | dict(zip(names, score.T, strict=True))
 
 
-def schema(model: Classifier, *, labels: bool = True) -> pa.Schema:
-    """The columns of predictions as a table."""
-    import pyarrow as pa
+class Predictions(ABC):
+    """A file that is being written."""
 
-    first = {"label": _arrow_labels(model).type} if labels else {}
-    return pa.schema(first | dict.fromkeys(score_names(model), pa.float64()))
+    def __init__(self, model: Classifier, *, labels: bool) -> None:
+        self.model, self.labels, self._begun = model, labels, False
+
+    def write(self, score: np.ndarray, ids: pa.RecordBatch | None = None) -> None:
+        """The rows with these scores, and the columns that are carried along with them."""
+        found = predicted(self.model, score, labels=self.labels)
+        names = [] if ids is None else [TAKEN.format(name) if name in found else name for name in ids.schema.names]
+        carried = dict(zip(names, () if ids is None else ids.columns, strict=True))
+        if not self._begun:
+            self.begin(carried, list(found))
+            self._begun = True
+        self.rows(carried, found)
+
+    @abstractmethod
+    def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
+        """Whatever stands before the first row: the columns that are carried along, and those of predictions."""
+
+    @abstractmethod
+    def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
+        """Some rows."""
 
 
-def columns(model: Classifier, score: np.ndarray, *, labels: bool = True) -> Record:
-    """Some rows of that table, from their scores."""
-    import pyarrow as pa
+class TextPredictions(Predictions):
+    """A file of text, in one of the formats of `sources/formats.py`. `classes` are labels as they are written there."""
 
-    first = {"label": _arrow_labels(model).take(pa.array(model.winners(score)))} if labels else {}
-    return first | dict(zip(score_names(model), score[None] if score.ndim == 1 else score.T, strict=True))
+    format: ClassVar[str]
+
+    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
+        super().__init__(model, labels=labels)
+        self.file = file
+        self.classes = [self.cell(label) for label in model.classes.tolist()]
+
+    def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
+        self.lines([(*carried, *names)])
+
+    def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
+        cells: list[list[str]] = [[self.cell(value) for value in array.to_pylist()] for array in carried.values()]
+        for name, values in found.items():
+            cells.append([self.classes[k] for k in values.tolist()] if name == LABEL else [f"{v:.9g}" for v in values])
+        self.lines(zip(*cells, strict=True))
+
+    def cell(self, value: object) -> str:
+        """A value as text."""
+        return "" if value is None else as_written(value)
+
+    def lines(self, rows: Iterable[Sequence[str]]) -> None:
+        """Rows of cells, or names of columns."""
+        raise NotImplementedError
+
+
+class TabSeparated(TextPredictions):
+    """Lines under a header."""
+
+    format = "tsv"
+
+    def cell(self, value: object) -> str:
+        # A backslash that a text has itself is doubled, so that escapes can be told from it.
+        return printable(super().cell(value).replace("\\", "\\\\"))
+
+    def lines(self, rows: Iterable[Sequence[str]]) -> None:
+        self.file.write("".join(["\t".join(row) + "\n" for row in rows]))
+
+    def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
+        self.lines([[self.cell(name) for name in (*carried, *names)]])
+
+
+class PlainText(TabSeparated):
+    """The same lines without one."""
+
+    format = "txt"
+
+    def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
+        pass
+
+
+class CommaSeparated(TextPredictions):
+    """Lines under a header; what has commas, quotes or line breaks in it is quoted."""
+
+    format = "csv"
+
+    def lines(self, rows: Iterable[Sequence[str]]) -> None:
+        csv.writer(self.file, lineterminator="\n").writerows(rows)
+
+
+class JsonLines(TextPredictions):
+    """An object a line, in ASCII, so that no reader takes something else for the end of a line. A score that is not
+    finite is null."""
+
+    format = "jsonl"
+
+    def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
+        self.values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in self.model.classes.tolist()]
+
+    def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
+        columns = {name: array.to_pylist() for name, array in carried.items()}
+        for name, values in found.items():
+            columns[name] = [self.values[k] for k in values.tolist()] if name == LABEL else values.tolist()
+        for row in zip(*columns.values(), strict=True):
+            finite = (None if isinstance(one, float) and not math.isfinite(one) else one for one in row)
+            record = dict(zip(columns, finite, strict=True))
+            self.file.write(json.dumps(record, allow_nan=False, default=str) + "\n")
+
+
+class TablePredictions(Predictions):
+    """An Arrow or Parquet file; `opened` begins one of a schema."""
+
+    def __init__(self, model: Classifier, opened: Callable[[pa.Schema], pa.RecordBatchFileWriter], *, labels: bool):
+        super().__init__(model, labels=labels)
+        self._opened = opened
+        self._labels = _arrow_labels(model)
+
+    def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
+        import pyarrow as pa
+
+        types = {name: array.type for name, array in carried.items()}
+        own = {name: self._labels.type if name == LABEL else pa.float64() for name in names}
+        self._schema = pa.schema(types | own)
+        self._writer = self._opened(self._schema)
+
+    def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
+        import pyarrow as pa
+
+        own = {name: self._labels.take(pa.array(v)) if name == LABEL else v for name, v in found.items()}
+        self._writer.write_batch(pa.RecordBatch.from_pydict(carried | own, self._schema))
+
+    def end(self) -> None:
+        """A file of no rows has columns, too."""
+        import numpy as np
+
+        if not self._begun:
+            classes = len(self.model.classes)
+            self.write(np.zeros(0 if classes == 2 else (0, classes)))
 
 
 def _arrow_labels(model: Classifier) -> pa.Array:
@@ -86,102 +214,11 @@ def _arrow_labels(model: Classifier) -> pa.Array:
         raise DotaddError("a label is no proper text, so that only text can be written: .tsv or .jsonl") from None
 
 
-class Predictions(ABC):
-    """A file that is being written."""
-
-    def __init__(self, model: Classifier, *, labels: bool) -> None:
-        self.model, self.labels, self.names = model, labels, score_names(model)
-
-    @abstractmethod
-    def write(self, score: np.ndarray) -> None:
-        """The rows with these scores."""
-
-    def rows(self, score: np.ndarray) -> Iterator[tuple[int, list[float]]]:
-        """Of each row the number of its class, and its scores."""
-        lists = score.reshape(len(score), -1).tolist()
-        return zip(self.model.winners(score).tolist(), lists, strict=True)
-
-
-class TextPredictions(Predictions):
-    """A file of text, in one of the formats of `sources/formats.py`."""
-
-    format: ClassVar[str]
-
-    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, labels=labels)
-        self.file = file
-
-
-class TabSeparated(TextPredictions):
-    """Lines without a header."""
-
-    format = "tsv"
-
-    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, file, labels=labels)
-        # A backslash that the label has itself is doubled, so that escapes can be told from it.
-        texts = [printable(as_written(label).replace("\\", "\\\\")) for label in model.classes.tolist()]
-        self.first = [f"{text}\t" if labels else "" for text in texts]
-
-    def write(self, score: np.ndarray) -> None:
-        lines = (self.first[best] + "\t".join([f"{one:.9g}" for one in scores]) for best, scores in self.rows(score))
-        self.file.write("".join([f"{line}\n" for line in lines]))
-
-
-class CommaSeparated(TextPredictions):
-    """Lines under a header; what has commas, quotes or line breaks in it is quoted."""
-
-    format = "csv"
-
-    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, file, labels=labels)
-        self.writer = csv.writer(file, lineterminator="\n")
-        self.writer.writerow(["label"] * labels + self.names)
-        self.first = [[as_written(label)] * labels for label in model.classes.tolist()]
-
-    def write(self, score: np.ndarray) -> None:
-        self.writer.writerows(
-            [*self.first[best], *(f"{one:.9g}" for one in scores)] for best, scores in self.rows(score)
-        )
-
-
-class JsonLines(TextPredictions):
-    """An object a line, in ASCII, so that no reader takes something else for the end of a line. A score that is not
-    finite is null."""
-
-    format = "jsonl"
-
-    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, file, labels=labels)
-        values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in model.classes.tolist()]
-        self.first = [{"label": value} if labels else {} for value in values]
-
-    def write(self, score: np.ndarray) -> None:
-        for best, scores in self.rows(score):
-            finite = (one if math.isfinite(one) else None for one in scores)
-            record = self.first[best] | dict(zip(self.names, finite, strict=True))
-            self.file.write(json.dumps(record, allow_nan=False) + "\n")
-
-
-class TablePredictions(Predictions):
-    """An Arrow or Parquet file."""
-
-    def __init__(self, model: Classifier, writer: pa.RecordBatchFileWriter | pq.ParquetWriter, *, labels: bool) -> None:
-        super().__init__(model, labels=labels)
-        self.writer = writer
-
-    def write(self, score: np.ndarray) -> None:
-        import pyarrow as pa
-
-        rows = columns(self.model, score, labels=self.labels)
-        self.writer.write_batch(pa.RecordBatch.from_pydict(rows, schema(self.model, labels=self.labels)))
-
-
 @contextmanager
 def predictions(path: str | os.PathLike[str], model: Classifier, *, labels: bool = True) -> Iterator[Predictions]:
     """A file to write predictions to, in the format that its name tells; it appears whole or not at all."""
     kind = format_of(path)
-    for text in (TabSeparated, CommaSeparated, JsonLines):
+    for text in (PlainText, TabSeparated, CommaSeparated, JsonLines):
         if text.format == kind:
             # Half a character, which UTF-8 cannot have, is an escape in CSV as it is in the others.
             with (
@@ -194,5 +231,9 @@ def predictions(path: str | os.PathLike[str], model: Classifier, *, labels: bool
     import pyarrow.parquet as pq
 
     table = pq.ParquetWriter if kind == "parquet" else pa.RecordBatchFileWriter
-    with replacing(path) as temporary, table(str(temporary), schema(model, labels=labels)) as writer:
-        yield TablePredictions(model, writer, labels=labels)
+    with replacing(path) as temporary, ExitStack() as stack:
+        written = TablePredictions(
+            model, lambda schema: stack.enter_context(table(str(temporary), schema)), labels=labels
+        )
+        yield written
+        written.end()

@@ -14,6 +14,7 @@ from dotadd._util import tensor_file
 from dotadd.errors import DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.model.file import FORMAT, TEXT, Classifier, Record
+from dotadd.sources.base import remembered
 from dotadd.sources.table import Layout
 
 Made = TypeVar("Made")
@@ -60,6 +61,7 @@ class Stored:
             columns = self.record.get("columns")  # of a table that was trained on by a version that knew names
             self.columns = None if columns is None else Layout.from_dict(columns)
             self.untrained = list(self.record.get("untrained", ()))
+            self.read_as = remembered(self.record.get("read_as", {}))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
 
@@ -80,7 +82,8 @@ class Stored:
         return {name.removeprefix(prefix): self.tensor(name) for name in names}
 
     def complete(self, model: Classifier) -> None:
-        """Give a model what others need not have: version and date, probabilities, a threshold."""
+        """Give a model what others need not have: version and date, how to read data, probabilities, a threshold."""
+        model.read_as = self.read_as
         model.written = {key: str(self.record.get(key)) for key in ("version", "date")}
         columns, what = 1 if len(model.classes) == 2 else len(model.classes), "threshold"
         try:

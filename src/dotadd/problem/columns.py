@@ -5,6 +5,7 @@ A Tally counts labels chunk by chunk; the Targets that follow tell which classes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -36,6 +37,10 @@ class BinaryColumn(NamedTuple):
 
 MOST_CODES = 1 << 16
 NO_WEIGHT = np.empty(0)
+NO_LABELS = (
+    "has no labels to train on; name their column with label= (--label), write __label__NAME before a line of text, or "
+    "put files into a subfolder for each class"
+)
 
 
 class Columns:
@@ -218,7 +223,7 @@ class Tally:
 
     def note(self, chunk: Chunk) -> None:
         if chunk.y is None:
-            raise DataError("has no labels to train on; say where they are with label= (--label)", chunk.path_of(0))
+            raise DataError(NO_LABELS, chunk.path_of(0))
         y = np.asarray(chunk.y)
         if y.dtype.kind == "f":
             bad = np.flatnonzero(y != np.floor(y))
@@ -257,7 +262,7 @@ class Tally:
             raise DataError("no row is left to train on", path)
         if len(classes) < 2:
             label = f"{classes[0]:g}" if classes.dtype.kind == "f" else str(classes[0])
-            raise DataError(f"all labels are {label}: one class only, and two or more are needed", path)
+            raise DataError(f"all labels are {label}: one class only, and two or more are needed{_hint(path)}", path)
         for label, total in zip(classes, self.totals, strict=True):
             if total == 0.0:
                 raise DataError(f"every example of class {label!s} has zero weight: two classes are needed")
@@ -313,6 +318,11 @@ def _as_number(text: str) -> str:
         return as_written(float(text))
     except (ValueError, OverflowError):
         return text
+
+
+def _hint(path: str | None) -> str:
+    """What to do about one class in a folder, of which people give the wrong one."""
+    return "; give the folder that has a subfolder for each" if path is not None and os.path.isdir(path) else ""
 
 
 def _unique(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

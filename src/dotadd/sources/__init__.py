@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dotadd.errors import DataError, DotaddError
@@ -33,28 +33,33 @@ def open(
     symbols: str | os.PathLike[str] | None = None,
     semiring: str | None = None,
     on_bad_row: str = "error",
+    ids: Sequence[str | int] = (),
     like: Layout | None = None,
+    read_as: Mapping[str, object] | None = None,
 ) -> Source:
-    """A source of examples: files, folders of images, arrays, sparse matrices, lists of strings, data frames, Arrow
-    tables.
+    """A source of examples: files, folders of texts or images, arrays, sparse matrices, lists of strings, data frames,
+    Arrow tables.
 
     Parameters
     ----------
     x : NumPy array (2-D rows, 3-D images, 1-D text), SciPy sparse matrix, list of str or bytes, list of lists of
         numbers, pandas or polars data frame or series, Arrow table, record batch or array, a path, a list of paths, a
         pattern such as "part-*.parquet", a Batch or a Source. A list of str is read as examples unless each names a
-        file that exists; a list of `pathlib.Path` is always read as files. A folder is read as gray images of one
-        size (PNG and JPEG, needs pillow), whose labels are the names of its subfolders.
+        file that exists; a list of `pathlib.Path` is always read as files. In a folder each file is an example, whose
+        label is the name of the topmost subfolder that it lies in: gray images of one size (PNG and JPEG, needs pillow)
+        if at least half of its files are images, and else texts, as bytes. Hidden files are left out.
     y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
     format : the name of the format, such as "libsvm", where neither the name of the file nor its beginning tells; the
-        README lists them.
+        README lists them. For a folder it is "texts" or "images".
     label : the column of the label; for FASTA the field of the header, for .npz the array. Files use a column called
-        "label" by default, .npz an array called "label", "labels", "y" or "target" that is as long as the examples.
+        "label" by default, .npz an array called "label", "labels", "y" or "target" that is as long as the examples;
+        tables in memory have labels only if this says so, or a map names the columns that it reads. A line of text has
+        its label before it, as in "__label__spam buy now".
     column : the column of the text, the sequence or the vector. By default all numeric columns but the label and the
         weight are features, or else the only column of text. CSV without a header: the columns' numbers, from 0. Of
         .npz, the only array of 2 or 3 dimensions is read, or else the only one of text.
     weight : the column, or array, of the weights.
-    labels : a second file. For FASTA, lattices and folders of images, one of names and labels; for idx images, the idx
+    labels : a second file. For FASTA, lattices and folders, one of names and labels; for idx images, the idx
         file of the labels, by default the one beside them (train-labels-idx1-ubyte for train-images-idx3-ubyte).
     header : False for CSV or TSV whose first line is an example; columns are then called by their numbers, from 0.
     zero_based : for LIBSVM text, whether indices start at 0.
@@ -64,8 +69,12 @@ def open(
         number of a word is a hash of it.
     semiring : for lattices, "log" if their weights are costs (the default), and "real" if they are weights.
     on_bad_row : "error", or "skip" to leave out rows that cannot be read; `skipped` counts them.
+    ids : columns of a file that are carried along in `ids` of its chunks, whatever they hold; of FASTA "name", of a
+        folder "path".
     like : the columns of an earlier table, as `model.columns` has them. They are found by name, in any order and among
         others; one that is missing is an error. What has no names for its columns is read as it stands.
+    read_as : how earlier files were read, as `model.read_as` has it: their format, for a file that does not tell its
+        own, and options for files of the same format. What is given here goes before it.
     """
     import numpy as np
 
@@ -85,25 +94,35 @@ def open(
         "dtype": None if dtype is None else np.dtype(dtype).type,
         "symbols": None if symbols is None else os.fspath(symbols),
         "semiring": semiring,
+        "ids": tuple(ids) or None,
     }
     options = {name: value for name, value in given.items() if value is not None}
     paths = paths_of(x, format)
     if paths is not None:
-        source = _open_files(paths, format, options, on_bad_row)
+        before: Options = dict(read_as or {})
+        if "dtype" in before:
+            before["dtype"] = np.dtype(before["dtype"]).type
+        source = _open_files(paths, format, options, on_bad_row, before)
+        if size is None and (earlier := before.get("size")) is not None:
+            source = _shaped(source, earlier, asked_for=False)
     elif format is not None:
         raise DotaddError("format= is for files, and x is not a path")
     else:
         source = _open_memory(x, options, on_bad_row, like)
     if size is not None:
-        from dotadd.sources.around import Shaped, parse_size
-
-        source = Shaped(source, parse_size(size), on_bad_row=source.on_bad_row, skipped=source.skipped)
+        source = _shaped(source, size)
     source = beside(source, y, sample_weight)
     if like is None:
         return source
     from dotadd.sources.around import by_name
 
     return by_name(source, like)
+
+
+def _shaped(source: Source, size: str | tuple[int, int], *, asked_for: bool = True) -> Source:
+    from dotadd.sources.around import Shaped, parse_size
+
+    return Shaped(source, parse_size(size), asked_for, on_bad_row=source.on_bad_row, skipped=source.skipped)
 
 
 def paths_of(x: object, format: str | None = None) -> list[str] | None:
@@ -135,10 +154,10 @@ def matching(path: str) -> list[str]:
     return found
 
 
-def _open_files(paths: Sequence[str], format: str | None, options: Options, on_bad_row: str) -> Source:
+def _open_files(paths: Sequence[str], format: str | None, options: Options, on_bad_row: str, before: Options) -> Source:
     from dotadd.sources.files import FileSource, ManyFiles
 
-    opened = [_open_file(path, format, options, on_bad_row) for path in paths]
+    opened = [_open_file(path, format, options, on_bad_row, before) for path in paths]
     if len(opened) == 1:
         return opened[0]
     parts = [source for source in opened if isinstance(source, FileSource)]
@@ -147,20 +166,29 @@ def _open_files(paths: Sequence[str], format: str | None, options: Options, on_b
     return ManyFiles(parts, on_bad_row=on_bad_row)
 
 
-def _open_file(path: str, format: str | None, options: Options, on_bad_row: str) -> Source:
+def _open_file(path: str, format: str | None, options: Options, on_bad_row: str, before: Options) -> Source:
     from dotadd._util.compressed import reading
-    from dotadd.sources.formats import FOLDER, format_named, format_of
+    from dotadd.sources.formats import FOLDERS, format_named, format_of_like
 
     if _is_text(path):
         shown = path if len(path) <= 40 else path[:40] + "..."
         raise DataError(f"{shown!r} is no file that exists; to read text itself, give a list of strings")
     with reading(path):
-        if os.path.isdir(path) and format is not None:
+        if os.path.isdir(path) and format is not None and format not in FOLDERS:
             raise IsADirectoryError(path)
         os.stat(path)
+    as_before = before.get("format")
     if os.path.isdir(path):
-        return FOLDER.open(path, options, on_bad_row)
-    return format_named(format or format_of(path)).open(path, options, on_bad_row)
+        from dotadd.sources.folder import opened_folder
+
+        found = FOLDERS[opened_folder(path, format or (as_before if as_before in FOLDERS else None))]
+    else:
+        if format in FOLDERS and format != "texts":
+            raise DataError(f"is a file, and format={format!r} is for folders", path)
+        found = format_named(format or format_of_like(path, as_before))
+    if as_before is not None and found.source == format_named(as_before).source:
+        options = {name: value for name, value in before.items() if found.takes(name) and name != "format"} | options
+    return found.open(path, options, on_bad_row)
 
 
 def _is_text(path: str) -> bool:

@@ -24,7 +24,7 @@ from dotadd.data.transforms.base import Transforms
 from dotadd.data.virtual import GROUP_BYTES, Changes, Originals, VirtualBatch, group_borders
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources import open as open_source
-from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source, TooLargeError, join_chunks
+from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Options, Source, TooLargeError, join_chunks
 from dotadd.sources.table import Layout, require_names
 
 
@@ -66,13 +66,19 @@ class _Ordered(Around):
 
 @dataclass
 class Shaped(Around):
-    """Another source whose rows are images of this height and width."""
+    """Another source whose rows are images of this height and width. If that is not `asked_for`, but known of earlier
+    data, it is said of rows of numbers alone."""
 
     size: tuple[int, int]
+    asked_for: bool = True
+
+    def read_as(self) -> Options:
+        return super().read_as() | {"size": self.size}
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         for chunk in self.source.chunks(nbytes):
-            yield dataclasses.replace(chunk, batch=self._images(chunk))
+            rows = type(chunk.batch) is DenseRows
+            yield dataclasses.replace(chunk, batch=self._images(chunk)) if rows or self.asked_for else chunk
 
     def _images(self, chunk: Chunk) -> Images:
         batch, (height, width) = chunk.batch, self.size

@@ -16,8 +16,8 @@ import struct
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from typing import IO, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import IO, NamedTuple, Self
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -196,11 +196,15 @@ class NpzFile(ArrayFile):
     column: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
     weight: str | None = field(default=None, kw_only=True)
+    labelled: bool = field(default=True, kw_only=True)
 
     @property
     def quick(self) -> bool:
         with _reading_archive(self.path), zipfile.ZipFile(self.path) as archive:
             return all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
+
+    def unlabelled(self) -> Self:
+        return replace(self, labelled=False)
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         with _reading_archive(self.path), zipfile.ZipFile(self.path) as archive:
@@ -211,7 +215,7 @@ class NpzFile(ArrayFile):
 
     def _chosen(self, arrays: dict[str, _Array]) -> tuple[_Array, _Array | None, _Array | None]:
         """The examples, the labels and the weights."""
-        for name in (self.column, self.label, self.weight):
+        for name in (self.column, self.label if self.labelled else None, self.weight):
             if name is not None and name not in arrays:
                 raise DataError(f"there is no array {name!r}; the arrays are {_listed(arrays)}", self.path)
         x = arrays[self.column] if self.column is not None else self._examples(arrays)
@@ -223,7 +227,7 @@ class NpzFile(ArrayFile):
             )
         if not x.is_numbers and not x.is_text:
             raise DataError(f"the array {x} holds no examples: numbers have to be 2-D or 3-D, text 1-D", self.path)
-        label = self._beside(arrays, x, self.label, LABELS, "biufUS")
+        label = self._beside(arrays, x, self.label, LABELS, "biufUS") if self.labelled else None
         return x, label, self._beside(arrays, x, self.weight, WEIGHTS, "biuf")
 
     def _examples(self, arrays: dict[str, _Array]) -> _Array:

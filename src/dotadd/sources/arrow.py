@@ -116,7 +116,7 @@ class ArrowFile(TableFile):
         return self._labels(layout, empty) if isinstance(empty.batch, SparseRows | DenseRows) else None
 
     def _layout_of(self, schema: pa.Schema) -> Layout:
-        return layout_of(schema, self.wanted, path=self.path, like=self.like)
+        return layout_of(schema, self.wanted, path=self.path, like=self.like, ids=self.ids)
 
     def _labels(self, layout: Layout, empty: Chunk) -> Iterator[Chunk]:
         names = [name for name in layout.columns if name not in layout.features]

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 32 << 20
 Options = dict[str, Any]  # of `open`, by name
 Rows = slice | np.ndarray  # numbers of rows
+REMEMBERED = ("format", "label", "column", "zero_based", "dtype", "size", "symbols", "semiring")
+# Options that say how data is written, and not which of it, nor what to do with bad rows.
 CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends
+
+
+def remembered(record: object) -> Options:
+    """What `read_as` gave, out of a file; TypeError if it is something else."""
+    if not isinstance(record, dict) or not all(isinstance(value, str | int | list) for value in record.values()):
+        raise TypeError("it does not say how its data was read")
+    return {name: value for name, value in record.items() if name in REMEMBERED}
 
 
 class TooLargeError(Exception):
@@ -36,7 +45,8 @@ class Chunk:
 
     `path` and `lines` (line number of each row, from 1) tell where a row came from; None for arrays in memory. Where
     rows of several files were joined, `files` holds the first row and the path of each. What reads text gives labels as
-    the `words` that are written there, and `FileSource` makes `y` of them (`labels.settled`).
+    the `words` that are written there, and `FileSource` makes `y` of them (`labels.settled`). `ids` are columns that
+    say which rows these are, on their way from the data to the predictions.
     """
 
     batch: Batch
@@ -47,6 +57,7 @@ class Chunk:
     lines: np.ndarray | None = None
     files: tuple[tuple[int, str | None], ...] | None = None
     words: list[str] | None = None
+    ids: pa.RecordBatch | None = None
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -86,7 +97,7 @@ class Chunk:
     def _beside(self, rows: Rows) -> Self:
         """The same chunk, of which the arrays beside the batch are those of these rows."""
         y, weight, lines = (None if array is None else array[rows] for array in (self.y, self.weight, self.lines))
-        return dataclasses.replace(self, y=y, weight=weight, lines=lines)
+        return dataclasses.replace(self, y=y, weight=weight, lines=lines, ids=_taken(self.ids, rows))
 
     def slice(self, first: int, stop: int) -> Self:
         """Neighbouring rows, without a copy."""
@@ -97,6 +108,13 @@ class Chunk:
         words = None if self.words is None else self.words[rows]
         batch, first_row = self.batch.slice(first, stop), self.first_row + first
         return dataclasses.replace(self._beside(rows), batch=batch, first_row=first_row, files=files, words=words)
+
+
+def _taken(ids: pa.RecordBatch | None, rows: Rows) -> pa.RecordBatch | None:
+    if ids is None or isinstance(rows, np.ndarray):
+        return None if ids is None else ids.take(rows)
+    first, stop, _ = rows.indices(len(ids))
+    return ids.slice(first, max(0, stop - first))
 
 
 @dataclass
@@ -124,8 +142,9 @@ class Source:
 
     Subclasses implement `chunks`. Bad rows raise DataError, or with on_bad_row="skip" are left out and counted in
     `skipped` (which tells of the latest pass). `columns` names the features where names are known, and `layout` also
-    the label; files know theirs once reading has begun. `on_progress` is called now and then with the share of the pass
-    that is done, where reading takes long enough for somebody to wait.
+    the label; files know theirs once reading has begun. `given` are the options that a file was opened with, its format
+    among them. `on_progress` is called now and then with the share of the pass that is done, where reading takes long
+    enough for somebody to wait.
     """
 
     copied_by: ClassVar[str] = "convert"
@@ -135,6 +154,7 @@ class Source:
     skipped: Skipped = field(default_factory=Skipped, kw_only=True)
     columns: list[str] | None = field(default=None, kw_only=True)
     layout: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
+    given: Options = field(default_factory=dict, kw_only=True, repr=False, compare=False)
     on_progress: Callable[[float], None] | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @property
@@ -175,6 +195,16 @@ class Source:
 
     def asked(self, like: Layout) -> Self:
         """The same source, in which these columns are looked for where it has columns. See `by_name`."""
+        return self
+
+    def read_as(self) -> Options:
+        """How to read other data like it, as far as `names` does not tell: options of `open`."""
+        known = {name: value for name, value in self.given.items() if name in REMEMBERED}
+        return {name: np.dtype(value).name if name == "dtype" else value for name, value in known.items()}
+
+    def unlabelled(self) -> Self:
+        """The same source, in which examples need no labels, for those who ask for predictions. Most need none anyway,
+        and stay what they are."""
         return self
 
     def candidates(self) -> list[str] | None:
@@ -237,6 +267,13 @@ class Around(Source):
         inner = self.source.asked(like)
         return self if inner is self.source else dataclasses.replace(self, source=inner)
 
+    def read_as(self) -> Options:
+        return self.source.read_as()
+
+    def unlabelled(self) -> Self:
+        inner = self.source.unlabelled()
+        return self if inner is self.source else dataclasses.replace(self, source=inner)
+
     def candidates(self) -> list[str] | None:
         return self.source.candidates()
 
@@ -262,6 +299,7 @@ class _Joined:
         self.first: Chunk | None = None
         self.arrays: dict[str, Growing] = {}
         self.files: list[tuple[int, str | None]] = []
+        self.ids: list[pa.RecordBatch] = []
         self.rows = 0
 
     def note(self, chunk: Chunk) -> Batch:
@@ -280,8 +318,11 @@ class _Joined:
                 self.arrays.pop("lines", None)
             for name, growing in self.arrays.items():
                 growing.extend(getattr(chunk, name))
-        if not self.files or self.files[-1][1] != chunk.path:
-            self.files.append((self.rows, chunk.path))
+        for first, path in chunk.files or ((0, chunk.path),):
+            if not self.files or self.files[-1][1] != path:
+                self.files.append((self.rows + first, path))
+        if chunk.ids is not None:
+            self.ids.append(chunk.ids)
         self.rows += len(chunk)
         return chunk.batch
 
@@ -291,8 +332,13 @@ class _Joined:
             return self.first
         y, weight, lines = (self.arrays[n].done() if n in self.arrays else None for n in ("y", "weight", "lines"))
         files = tuple(self.files) if len(self.files) > 1 else None
-        path = self.first.path if files is None else None
-        return Chunk(batch, y, weight, self.first.first_row, path, lines, files)
+        path = self.files[0][1] if files is None else None
+        ids = None
+        if self.ids:
+            import pyarrow as pa
+
+            ids = pa.concat_batches(self.ids)
+        return Chunk(batch, y, weight, self.first.first_row, path, lines, files, ids=ids)
 
 
 def batch_bytes(batch: Batch) -> int:

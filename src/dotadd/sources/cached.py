@@ -28,7 +28,7 @@ from dotadd._util.locks import SHARED, HeldFile, LockFile, try_lock
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.around import Kept
 from dotadd.sources.arrow import ArrowFile
-from dotadd.sources.base import CACHE, Around, Chunk, Skipped, Source
+from dotadd.sources.base import CACHE, Around, Chunk, Options, Skipped, Source
 from dotadd.sources.convert import convert
 from dotadd.sources.files import FileSource, ManyFiles, NoExamplesError
 from dotadd.sources.identity import Checksum, Identity, changed_at, identity, variant
@@ -105,6 +105,9 @@ class CachedFile(ArrowFile):
     def held(self) -> dict[str, str]:
         """By the name of the file, where it is found when the name is another's."""
         return {self.path: self.place}
+
+    def read_as(self) -> Options:
+        return self.text.read_as()
 
     def column_of(self, path: str, line: int, index: int) -> int | None:
         return self.text.column_of(path, line, index)

@@ -66,7 +66,7 @@ class DelimitedFile(TextTableFile):
 
     def headless(self, first: Sequence[str]) -> bool:
         """Whether a file that begins with this record has no header."""
-        return self.header is False or any(_is_place(name, first) for name in self.wanted)
+        return self.header is False or any(_is_place(name, first) for name in (*self.wanted, *self.ids))
 
     @property
     def _quote(self) -> int:
@@ -88,7 +88,7 @@ class _Delimited(TextTable):
 
     def __init__(self, source: DelimitedFile, sample: list[list[str]], line: int, delimiter: str) -> None:
         super().__init__(source)
-        self.delimiter, like, wanted = delimiter, source.like, source.wanted
+        self.delimiter, like, wanted, ids = delimiter, source.like, source.wanted, source.ids
         self.headless = source.headless(sample[0])
         if like is not None and wanted == Wanted() and (not like.header or _by_number(like, sample[0])):
             self.headless = True
@@ -96,13 +96,14 @@ class _Delimited(TextTable):
         if self.headless:
             names = [str(k) for k in range(len(sample[0]))]
             wanted = Wanted(*(_place(source, name, len(names)) for name in wanted))
+            ids = tuple(place for name in ids if (place := _place(source, name, len(names))) is not None)
             like = None if like is None else _placed(like, names)
         self.names = names
         body = [fields for fields in sample[0 if self.headless else 1 :] if len(fields) == len(names)]
         numeric = [name for k, name in enumerate(names) if _mostly_numbers([fields[k] for fields in body])]
         whole = [name for name in names if name not in numeric]
         usual = None if self.headless else "label"
-        layout = choose(names, numeric, whole, wanted, path=source.path, usual=usual, like=like, guessed=True)
+        layout = choose(names, numeric, whole, wanted, path=source.path, usual=usual, like=like, guessed=True, ids=ids)
         if len(set(names)) < len(names):
             raise DataError("two columns have the same name", source.path, line)
         self.settle(layout, header=not self.headless)

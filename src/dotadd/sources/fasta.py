@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from dotadd.sources.files import FileSource
 from dotadd.sources.labels import label_table, without
 from dotadd.sources.text import Piece, pieces
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "name"  # what the names of sequences are called where they are carried along
 NO_LABEL = "the header has no label as its last word, like '>name label=1'; or name a file with labels="
 
 
@@ -29,6 +34,16 @@ class FastaFile(FileSource):
 
     label: str | None = field(default=None, kw_only=True)
     labels: str | None = field(default=None, kw_only=True)
+    labelled: bool = field(default=True, kw_only=True)
+    ids: tuple[str | int, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in self.ids:
+            if name != NAME:
+                raise DataError(f"there is no column {name!r}; sequences have the column {NAME!r}", self.path)
+
+    def unlabelled(self) -> Self:
+        return dataclasses.replace(self, labelled=False, label=None, labels=None)
 
     def files(self) -> list[str]:
         return [self.path] if self.labels is None else [self.path, self.labels]
@@ -42,7 +57,10 @@ class FastaFile(FileSource):
                 continue
             if labelled is None:
                 last = headers[0, 2:]
-                labelled = table is not None or self.label is not None or bool(last[0] < last[1])
+                written = table is not None or self.label is not None or bool(last[0] < last[1])
+                labelled = written and self.labelled
+            if self.ids:
+                chunk = dataclasses.replace(chunk, ids=_names(headers, piece.buffer))
             yield self._labelled(chunk, headers, piece.buffer, table) if labelled else chunk
 
     def _labelled(self, chunk: Chunk, headers: np.ndarray, buffer: bytearray, table: dict[str, str] | None) -> Chunk:
@@ -99,6 +117,14 @@ class FastaFile(FileSource):
             self.bad_row(chunk.error(int(row), "the sequence has no letters"))
         keep = np.flatnonzero(lengths > 0)
         return chunk.take(keep), headers[keep]
+
+
+def _names(headers: np.ndarray, buffer: bytearray) -> pa.RecordBatch:
+    """The first word of each header."""
+    import pyarrow as pa
+
+    texts = [bytes(buffer[first:stop]).decode(errors="replace") for first, stop in headers[:, :2].tolist()]
+    return pa.RecordBatch.from_pydict({NAME: pa.array([next(iter(text.split()), "") for text in texts])})
 
 
 def _after_last_record(buffer: bytearray, have: int) -> int:

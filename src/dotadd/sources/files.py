@@ -105,6 +105,8 @@ class TableFile(FileSource):
     like: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
     cells: tuple[tuple[str, str], ...] | None = field(default=None, kw_only=True)
     """The columns that a map reads, and as what: what it does not read is not in the rows."""
+    ids: tuple[str | int, ...] = field(default=(), kw_only=True)
+    """The columns that are carried along, by name or number."""
 
     @classmethod
     def opened(cls, path: str, format: str, options: Options) -> Source:
@@ -113,6 +115,9 @@ class TableFile(FileSource):
     @property
     def wanted(self) -> Wanted:
         return Wanted(self.column, self.label, self.weight)
+
+    def read_as(self) -> Options:
+        return {name: value for name, value in super().read_as().items() if name not in Wanted._fields}
 
     def candidates(self) -> list[str] | None:
         names = None if self.column is not None or self.cells is not None else self.column_names()
@@ -152,6 +157,12 @@ class ManyFiles(Source):
 
     def asked(self, like: Layout) -> Self:
         return dataclasses.replace(self, parts=[part.asked(like) for part in self.parts])
+
+    def read_as(self) -> Options:
+        return self.parts[0].read_as()
+
+    def unlabelled(self) -> Self:
+        return dataclasses.replace(self, parts=[part.unlabelled() for part in self.parts])
 
     def candidates(self) -> list[str] | None:
         return self.parts[0].candidates()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _LIBSVM_LINE = re.compile(rb"[-+]?[\d.][-+\d.eE,]*(\s+\d+:\S+)*\s*(#.*)?")
 _LATTICE_CELL = re.compile(rb"[\"\t,;]\[\(('|\"\"?)")  # where a cell begins with a list of nodes
 _IDX = re.compile(rb"\0\0[\x08\x09\x0b-\x0e][\x01-\x08].{4}", re.DOTALL)  # type and number of dimensions
-_IMAGES = (".png", ".jpg", ".jpeg")
+IMAGES = (".png", ".jpg", ".jpeg")
+_LABEL = b"__label__"  # how a line of text begins that has a label, as fastText writes it
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,22 @@ class Format:
     def open(self, path: str, given: Options, on_bad_row: str) -> Source:
         """The source of one file. Options that have no meaning for it are refused."""
         found = self.source_class
-        what = f"{self.name} files" if self.endings or self.pattern else self.title
+        what = f"{self.name} files" if self.name in FORMATS else self.title
         require_options(given, {field.name for field in fields(found)}, what)
-        return found.opened(path, self.name, {"on_bad_row": on_bad_row, **given})
+        source = found.opened(path, self.name, {"on_bad_row": on_bad_row, **given})
+        source.given = {"format": self.name, **given}
+        return source
+
+    def takes(self, option: str) -> bool:
+        """Whether an option has a meaning for it."""
+        return option in {field.name for field in fields(self.source_class)}
 
 
 def require_options(given: Options, allowed: set[str], what: str) -> None:
     """Refuse options that have no meaning for what is read."""
     for name in given:
+        if name == "ids" and name not in allowed:
+            raise DotaddError(f"ids= (--id) has no meaning for {what}, which have no columns")
         if name not in allowed:
             raise DotaddError(f"{name}= has no meaning for {what}")
 
@@ -103,6 +112,14 @@ def _has_commas(beginning: bytes) -> bool:
     return b"," in line or b";" in line
 
 
+def _has_columns(beginning: bytes) -> bool:
+    """Whether it is a table with commas, and no text with commas in it: each line has as many as the first."""
+    lines = [line for line in beginning.split(b"\n")[:20] if line.strip()][: -1 if len(beginning) > 1 << 15 else None]
+    return len(lines) > 1 and any(
+        lines[0].count(mark) and len({line.count(mark) for line in lines}) == 1 for mark in (b",", b";")
+    )
+
+
 def _has_lattices(beginning: bytes) -> bool:
     from dotadd.automata.files import MANY, format_of
 
@@ -126,6 +143,10 @@ FORMATS: dict[str, Format] = {
         Format(
             "jsonl", "JSON lines", "objects of numbers, text or lists", (".jsonl", ".ndjson", ".json"),
             "jsonlines:JsonLinesFile", lambda beginning: _line(beginning).startswith(b"{"), 2, predictions=True,
+        ),
+        Format(
+            "txt", "text", "an example a line, behind its label where it begins with `__label__spam`", (".txt",),
+            "lines:LinesFile", lambda beginning: _line(beginning).startswith(_LABEL), 1, predictions=True,
         ),
         Format(
             "fasta", "FASTA", "sequences, labels in their headers", (".fa", ".fasta", ".fna", ".faa", ".ffn"),
@@ -154,16 +175,36 @@ FORMATS: dict[str, Format] = {
     )
 }  # fmt: skip
 
-FOLDER = Format("folder", "folders of images", "PNG and JPEG", (), "folder:ImageFolder", lambda beginning: False)
+FOLDERS: dict[str, Format] = {
+    "images": Format("images", "folders of images", "PNG and JPEG", (), "folder:ImageFolder", lambda beginning: False),
+    "texts": Format("texts", "folders of texts", "a file each", (), "text_folder:TextFolder", lambda beginning: False),
+}
+"""What folders hold; each file is an example, and the name of its subfolder its label."""
 
 KNOWN = ", ".join(FORMATS)
+TEXT = ".txt"  # a name that many things have: it is text where nothing tells that it is something else
 _ENDINGS = {ending: format for format in FORMATS.values() for ending in format.endings}
 
 
 def format_named(name: str) -> Format:
+    if name in FOLDERS:
+        return FOLDERS[name]
     if name not in FORMATS:
         raise DotaddError(f"unknown format {name!r}; it is one of {KNOWN}")
     return FORMATS[name]
+
+
+def format_of_folder(path: str, names: Sequence[str]) -> str:
+    """What a folder with these files in it holds."""
+    if not names:
+        raise DataError("is a folder without files", path)
+    images = sum(name.lower().endswith(IMAGES) for name in names)
+    if 2 * images >= len(names):
+        return "images"
+    endings = {Path(name).suffix.lower() for name in names if not name.lower().endswith(IMAGES)}
+    if endings <= _ENDINGS.keys() - {TEXT}:
+        raise DataError(f"is a folder of data files; give them by a pattern like folder/*{min(endings)}", path)
+    return "texts"
 
 
 def ending_tells(path: str | os.PathLike[str]) -> Format | None:
@@ -171,26 +212,61 @@ def ending_tells(path: str | os.PathLike[str]) -> Format | None:
     return _ENDINGS.get(Path(path).suffix.lower())
 
 
-def format_of(path: str) -> str:
-    """The name of a file's format. The file has to exist."""
-    from dotadd.sources.text import first_lines
+def format_of_like(path: str, before: str | None) -> str:
+    """The name of a file's format, where earlier data had the format `before`: that is taken where the file does not
+    tell its own. After texts, all is text whose name does not say otherwise, unless it begins like no text does; after
+    texts of a file each, a file is one."""
+    if before in ("txt", "texts") and ending_tells(_stem(path)) in (None, FORMATS["txt"]):
+        return certain_format(first_bytes(path)) or before
+    try:
+        return format_of(path)
+    except UnknownFormatError:
+        if before not in FORMATS:
+            raise
+        return before
 
+
+def certain_format(beginning: bytes) -> str | None:
+    """The format that a file has which begins so, where nothing else does."""
+    return next((name for name, format in FORMATS.items() if not format.doubt and format.begins(beginning)), None)
+
+
+def _stem(path: str) -> str:
+    """The name of a file without .gz and the like."""
     stem = Path(path).name
     while Path(stem).suffix.lower() in COMPRESSED:
         stem = Path(stem).stem
+    return stem
+
+
+def first_bytes(path: str) -> bytes:
+    from dotadd.sources.text import first_lines
+
+    return first_lines(path)
+
+
+class UnknownFormatError(DataError):
+    """Neither name nor beginning of a file tells what it is."""
+
+
+def format_of(path: str) -> str:
+    """The name of a file's format. The file has to exist."""
+    stem = _stem(path)
     found = ending_tells(stem)
-    if found is not None:
+    if found is not None and found.name != "txt":
         table = found.name in ("csv", "tsv")
-        return "lattices" if table and _LATTICE_CELL.search(first_lines(path)) else found.name
-    if Path(stem).suffix.lower() in _IMAGES:
+        return "lattices" if table and _LATTICE_CELL.search(first_bytes(path)) else found.name
+    if Path(stem).suffix.lower() in IMAGES:
         raise DataError("is a single image; give the folder that it lies in", path)
     for format in FORMATS.values():
         if format.pattern is not None and re.fullmatch(format.pattern, stem, re.IGNORECASE):
             return format.name
-    beginning = first_lines(path)
+    beginning = first_bytes(path)
     if not beginning.strip():
         raise DataError("has no examples", path)
     for format in sorted(FORMATS.values(), key=lambda format: format.doubt):
-        if format.begins(beginning):
+        if format.begins(beginning) and (found is None or format.name != "csv" or _has_columns(beginning)):
             return format.name
-    raise DataError(f"has no known format; say which it is with format= (one of {KNOWN})", path)
+    if found is not None:
+        return found.name
+    raise UnknownFormatError(f"has no known format; say which it is with format= (one of {KNOWN})", path)

@@ -120,6 +120,8 @@ class _JsonLines(TextTable):
                 found[layout.label] = _word(row[layout.label], layout.label)
             if layout.weight is not None:
                 found[layout.weight] = _number(row[layout.weight], layout.weight)
+            for name in self.carried:
+                found[name] = _carried(row.get(name), name)
         except KeyError as error:
             raise DataError(
                 f"field {error.args[0]!r} is missing; the fields are {listed(list(row))}", path, line
@@ -135,14 +137,15 @@ class _JsonLines(TextTable):
         numeric = [name for name, value in row.items() if isinstance(value, int | float)]
         whole = [name for name, value in row.items() if isinstance(value, str | list)]
         layout = choose(
-            list(row), numeric, whole, source.wanted, path=source.path, usual="label", like=source.like, guessed=True
-        )
+            list(row), numeric, whole, source.wanted, path=source.path, usual="label", like=source.like, guessed=True,
+            ids=source.ids,
+        )  # fmt: skip
         for name in layout.columns:
             if not _is_text(name):
                 raise DataError(f"the name {name!r} of a field {HALF}", source.path, line)
-        if layout.kinds is not None:
-            texts = [name for name, kind in layout.kinds.items() if kind != "number"]
-            self.cell_types = {name: _cell_type(row[name]) for name in texts}
+        self.layout = layout
+        texts = [name for name, kind in (layout.kinds or {}).items() if kind != "number"]
+        self.cell_types = {name: _cell_type(row[name]) for name in (*texts, *self.carried)}
         if layout.label is not None:
             kinds = {str: [pa.large_string()], bool: [pa.bool_()], float: [pa.float64()]}
             self.label_types = kinds.get(type(row[layout.label]), [pa.int64(), pa.float64()])
@@ -178,6 +181,13 @@ def _cell(value: object, kind: str, name: str) -> str | float:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else _word(value, name)
+
+
+def _carried(value: object, name: str) -> str | None:
+    """What is carried along, as text."""
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return None if value is None else str(value).lower() if isinstance(value, bool) else _word(value, name)
 
 
 def _parsed(records: Records, types: dict[str, pa.DataType], cells: set[str]) -> dict[str, pa.Array]:

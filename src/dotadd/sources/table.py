@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,10 +53,17 @@ class Layout:
     """Whether the columns have names; those of a file without a header are their numbers, from 0."""
     kinds: dict[str, str] | None = None
     """Where rows are those of a table, of each feature column whether it is "text", a "number" or "both"."""
+    ids: tuple[str, ...] = ()
+    """Columns that are carried along, whatever they hold."""
 
     @property
     def columns(self) -> list[str]:
         """Everything that has to be read, each column once."""
+        return list(dict.fromkeys([*self.needed, *self.ids]))
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns without which there is no example."""
         beside = [name for name in (self.label, self.weight) if name is not None]
         return list(dict.fromkeys([*self.features, *beside]))
 
@@ -93,17 +100,32 @@ def choose(
     usual: str | None = None,
     like: Layout | None = None,
     guessed: bool = False,
+    ids: Sequence[str | int] = (),
 ) -> Layout:
     """The layout of a table with these columns, of which some are numbers and some hold whole examples (text, lists).
 
     Where no column is wanted, all numbers but the label and the weight are features; where there are none, the one
     column that holds whole examples is read. `usual` is the label where none is asked for. With `like`, the columns of
     an earlier table are read, in the order that they have there, and its label if it is here. `guessed` says that only
-    a look at some rows tells which columns are numbers: then an earlier table knows better.
+    a look at some rows tells which columns are numbers: then an earlier table knows better. `ids` are carried along.
     """
-    for asked in wanted:
+    for asked in (*wanted, *ids):
         if asked is not None and asked not in names:
             raise DataError(f"there is no column {asked!r}; the columns are {listed(names)}", path)
+    found = _chosen(names, numeric, whole, wanted, path, usual, like, guessed)
+    return replace(found, ids=tuple(map(str, ids))) if ids else found
+
+
+def _chosen(
+    names: Sequence[str],
+    numeric: Sequence[str],
+    whole: Sequence[str],
+    wanted: Wanted,
+    path: str | None,
+    usual: str | None,
+    like: Layout | None,
+    guessed: bool,
+) -> Layout:
     column, label, weight = (asked if isinstance(asked, str) else None for asked in wanted)
     if like is not None and like.kinds is not None:
         usual = usual if usual in names and usual not in like.features else None
@@ -202,16 +224,24 @@ def is_nested(kind: pa.DataType) -> bool:
     return pa.types.is_nested(kind) or isinstance(kind, pa.FixedShapeTensorType)
 
 
-def layout_of(schema: pa.Schema, wanted: Wanted, *, path: str | None, like: Layout | None = None) -> Layout:
-    """The layout of a table of this schema. A file that `convert` wrote needs no names."""
+def layout_of(
+    schema: pa.Schema,
+    wanted: Wanted,
+    *,
+    path: str | None,
+    like: Layout | None = None,
+    ids: Sequence[str | int] = (),
+) -> Layout:
+    """The layout of a table of this schema. A file that `convert` wrote needs no names. The labels of a file are in a
+    column called "label" where nobody says; those of a table in memory only if a map says which columns it reads."""
     if b"dotadd" in (schema.metadata or {}) and wanted.column is None:
         label, weight = (name if name in schema.names else None for name in ("label", "weight"))
         examples = schema.metadata.get(EXAMPLES, b"x").decode()
         wanted = Wanted(examples, wanted.label or label, wanted.weight or weight)
     numeric = [field.name for field in schema if is_number(field.type)]
     whole = [field.name for field in schema if is_whole(field.type)]
-    usual = "label" if like is not None and like.kinds is not None else None
-    return choose(schema.names, numeric, whole, wanted, path=path, usual=usual, like=like)
+    usual = "label" if path is not None or (like is not None and like.kinds is not None) else None
+    return choose(schema.names, numeric, whole, wanted, path=path, usual=usual, like=like, ids=ids)
 
 
 def names_of(schema: pa.Schema, layout: Layout) -> tuple[list[str] | None, Layout | None]:
@@ -246,7 +276,8 @@ def chunk_of(
     table = _without_missing(source, _plain_columns(table, layout, path), layout, path, first_row)
     with _about(path):
         y = None if layout.label is None else labels_of(table.column(layout.label))
-        return Chunk(_batch_of(table, layout, n_features), y, _weights(table, layout), 0, path)
+        ids = table.select(list(layout.ids)) if layout.ids else None
+        return Chunk(_batch_of(table, layout, n_features), y, _weights(table, layout), 0, path, ids=ids)
 
 
 def labels_beside(
@@ -323,7 +354,7 @@ def _without_missing(
     import pyarrow as pa
 
     lacks = np.full(len(table), -1)  # the first column in which a row has no value
-    for k, name in enumerate(layout.columns):
+    for k, name in enumerate(layout.needed):
         if layout.kinds is not None and name in layout.kinds:  # what a missing value is, the map says
             continue
         column = table.column(name)
@@ -336,7 +367,7 @@ def _without_missing(
     if not (lacks >= 0).any():
         return table
     for row in np.flatnonzero(lacks >= 0).tolist():
-        message = f"row {first_row + row}: column {layout.columns[lacks[row]]!r} has a missing value; fill or drop it"
+        message = f"row {first_row + row}: column {layout.needed[lacks[row]]!r} has a missing value; fill or drop it"
         source.bad_row(DataError(message, path))
     if path is not None:
         table.validate(full=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOT_UTF8 = "is not UTF-8 text; convert it, for example with iconv"
 
-Row = dict[str, str | float | list[float]]  # values by the names of columns
+Row = dict[str, str | float | list[float] | None]  # values by the names of columns
 
 
 @dataclass
@@ -47,8 +47,13 @@ class TextTable:
 
     @property
     def cells(self) -> set[str]:
-        """The columns in which a value may be missing, since the map says what that means."""
-        return set() if self.layout is None or self.layout.kinds is None else set(self.layout.kinds)
+        """The columns in which a value may be missing, since the map says what that means, or nobody asks."""
+        return set() if self.layout is None else {*(self.layout.kinds or ()), *self.carried}
+
+    @property
+    def carried(self) -> set[str]:
+        """The columns that are carried along and read for nothing else."""
+        return set() if self.layout is None else {*self.layout.ids} - {*self.layout.needed}
 
     def fast(self, records: Records) -> dict[str, pa.Array]:
         """The columns by Arrow's parser, or Stumble."""
@@ -79,7 +84,7 @@ class TextTable:
             types[layout.label] = pa.float64()
         elif layout.label is not None:
             types.setdefault(layout.label, pa.large_string())
-        return types
+        return {name: types.get(name, pa.large_string()) for name in layout.columns}
 
     def chunks(self, pieces: Iterable[Records]) -> Iterator[Chunk]:
         for records in pieces:
@@ -106,7 +111,8 @@ class TextTable:
             batch = DenseRows(batch.values.astype(self.source.dtype, copy=False))
         weight = None if layout.weight is None else numbers(columns[layout.weight])
         words = None if layout.label is None else _words(columns[layout.label])
-        return Chunk(batch, None, weight, 0, self.source.path, lines, words=words)
+        ids = _as_text({name: columns[name] for name in layout.ids}) if layout.ids else None
+        return Chunk(batch, None, weight, 0, self.source.path, lines, words=words, ids=ids)
 
     def _careful(self, records: Records) -> tuple[dict[str, pa.Array], np.ndarray]:
         """The columns by Python's parser, and the lines of the records that are sound."""
@@ -126,6 +132,15 @@ class TextTable:
                 columns[name].append(value)
         types = {} if self.layout is None else self.types(self.layout)
         return {name: pa.array(columns[name], kind) for name, kind in types.items()}, np.array(lines, np.int64)
+
+
+def _as_text(columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """Columns as text, whatever a piece of the file makes of them, so that those of all pieces are alike."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = {name: pc.utf8_trim_whitespace(array.cast(pa.large_string())) for name, array in columns.items()}
+    return pa.RecordBatch.from_pydict(texts)
 
 
 def number_word(value: float) -> str:
