@@ -217,6 +217,92 @@ def test_a_dash_reaches_a_command_of_its_own_process(folder):
     assert done.stdout.startswith(b"spam\t")
 
 
+class Trickle:
+    """A pipe into which pieces of these sizes are written, one after the other."""
+
+    def __init__(self, data: bytes, sizes: list[int]) -> None:
+        self.data, self.sizes = data, sizes * (1 + len(data))
+
+    def read1(self, _: int = -1) -> bytes:
+        size = self.sizes.pop(0)
+        found, self.data = self.data[:size], self.data[size:]
+        return found
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation
+
+
+class Piped:
+    """Standard input."""
+
+    def __init__(self, buffer: Trickle) -> None:
+        self.buffer = buffer
+
+    def isatty(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.txt", "lines.txt", "mails.csv", "bare.csv", "mails.tsv", "mails.jsonl", "x.svm"]
+)
+@pytest.mark.parametrize("sizes", [[1], [7], [30, 1], [1000], [1 << 20]])
+def test_lines_are_answered_alike_however_they_come(folder, capsys, monkeypatch, name, sizes):
+    rows = list(csv.reader(Path("mails.csv").read_text().splitlines()))
+    Path("mails.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    rows[5][1] += ', "quoted"\nwith a line break'
+    with open("mails.csv", "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    Path("x.svm").write_text("".join(f"{k % 2} {1 + k % 2}:1 {3 + k % 5}:0.5\n" for k in range(40)))
+    options = {"x.svm": [], "bare.csv": ["--column", "1", "--label", "2", *PHI]}.get(name, PHI)
+    options = [*options, "--column", "text"] if name.startswith("mails") else options
+    assert run(["train", "lines.txt" if name == "plain.txt" else name, "-o", "m", "-q", *options]) == 0
+    ids = {"mails.csv": ["--id", "who"], "bare.csv": ["--id", "0"]}.get(name, [])
+    capsys.readouterr()
+    assert run(["predict", "m", name, *ids]) == 0
+    expected = capsys.readouterr().out
+    data = Path(name).read_bytes()
+    for text in (data, data.removesuffix(b"\n")):
+        monkeypatch.setattr(sys, "stdin", Piped(Trickle(text, sizes)))
+        assert run(["predict", "m", "-", *ids]) == 0
+        assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("sizes", [[1], [9], [1000]])
+@pytest.mark.parametrize(
+    ("name", "bad"), [("mails.csv", "x,y\n"), ("mails.jsonl", "{\n"), ("x.svm", "1 1:x\n"), ("lines.txt", "a\0b\n")]
+)
+def test_complaints_name_the_line_of_all_that_came(folder, capsys, monkeypatch, name, bad, sizes):
+    Path("x.svm").write_text("".join(f"{k % 2} {1 + k % 2}:1\n" for k in range(40)))
+    options = {"x.svm": [], "lines.txt": PHI}.get(name, [*PHI, "--column", "text"])
+    assert run(["train", name, "-o", "m", "-q", *options]) == 0
+    lines = Path(name).read_text().splitlines(keepends=True)
+    lines[20] = bad
+    Path(name).write_text("".join(lines))
+    for skipping in ([], ["--on-bad-row", "skip"]):
+        capsys.readouterr()
+        codes = [run(["predict", "m", name, *skipping])]
+        out, said = capsys.readouterr()
+        monkeypatch.setattr(sys, "stdin", Piped(Trickle("".join(lines).encode(), sizes)))
+        codes.append(run(["predict", "m", "-", *skipping]))
+        found, told = capsys.readouterr()
+        assert told.replace("standard input", name) == said
+        assert f"{name}:21:" in said
+        assert codes == ([0, 0] if skipping else [2, 2])
+        assert found == out if skipping else found.startswith(out)
+
+
+def test_an_answer_comes_before_the_next_question(folder):
+    assert run(["train", "lines.txt", "-o", "m", "-q", *PHI]) == 0
+    command = [sys.executable, "-m", "dotadd", "predict", "m", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for text, label in (("cheap pills", b"spam"), ("at noon", b"ham")) * 2:
+            process.stdin.write(f"{text}\n".encode())
+            process.stdin.flush()
+            assert process.stdout.readline().split(b"\t")[0] == label  # or it would wait for ever
+        process.stdin.close()
+        assert process.wait() == 0
+
+
 # ---- predictions, with what they are about
 
 OUTPUTS = {

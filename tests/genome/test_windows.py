@@ -24,7 +24,7 @@ from dotadd.data.batches import Strings
 from dotadd.genome import files as genome_module
 from dotadd.genome.cutting import Draw
 from dotadd.genome.files import Genome
-from dotadd.sources.base import Coordinates, Located
+from dotadd.sources.located import Coordinates, Located
 
 
 class InSmallChunks(Windows):

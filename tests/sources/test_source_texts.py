@@ -197,6 +197,11 @@ def test_each_line_is_an_example_whatever_bytes_it_has(tmp_path_factory, lines):
 def test_labels_stand_before_the_text_as_in_fasttext(tmp_path):
     path = tmp_path / "x.txt"
     path.write_bytes(b"__label__spam buy now \r\n\n __label__ham\tsee you\r\n__label__spam\n")
+    after_blanks = tmp_path / "blanks.txt"
+    after_blanks.write_bytes(b"\n" * 50 + path.read_bytes())
+    for nbytes in (1, 30, 1000):
+        labels = [label for chunk in open_source(after_blanks).chunks(nbytes) for label in chunk.y.tolist()]
+        assert labels == ["spam", "ham", "spam"]
     for source in (open_source(path), open_source(path, format="txt")):
         chunk = source.load()
         assert rows_of(chunk.batch) == [b"buy now ", b"see you", b""]

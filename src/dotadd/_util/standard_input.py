@@ -1,4 +1,5 @@
-"""Standard input as a file that can be read again and again: all of it, private, in memory while it is small.
+"""Standard input as a file that can be read again and again: all of it, or a piece at a time as it comes. The file is
+private, and in memory while it is small.
 
 It is removed when the command ends, whatever ends it but SIGKILL. In messages it is called what it is.
 """
@@ -6,11 +7,14 @@ It is removed when the command ends, whatever ends it but SIGKILL. In messages i
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
+from typing import cast
 
 from dotadd.errors import DataError
 
@@ -32,24 +36,65 @@ def as_device(arguments: Sequence[str]) -> list[str]:
 
 def standard_input() -> str:
     """The path of a file with all that standard input has; it is read when first asked for."""
-    global _folder  # there is one standard input
     if _folder is not None:
         return os.path.join(_folder, NAME)
-    if sys.stdin is None or sys.stdin.isatty():
-        raise DataError("is a terminal; pipe or redirect data into the command, as in `dotadd ... - < data.csv`", NAME)
-    stream = sys.stdin.buffer
-    beginning = b""
-    while len(beginning) <= SMALL and (more := stream.read(STEP)):
-        beginning += more
-    if not beginning:
-        raise DataError("is empty: no data was piped into the command", NAME)
-    small = len(beginning) <= SMALL and os.access(IN_MEMORY, os.W_OK | os.X_OK)
-    _folder = tempfile.mkdtemp(prefix="dotadd-", dir=IN_MEMORY if small else None)  # with mode 0700
-    path = os.path.join(_folder, NAME)
-    with open(path, "wb") as file:
-        file.write(beginning)
-        shutil.copyfileobj(stream, file, STEP)
-    return path
+    arriving = Arriving()
+    while len(arriving.text) <= SMALL and arriving.more():
+        pass
+    arriving.put_all()
+    return arriving.path
+
+
+class Arriving:
+    """Standard input as it comes, so that nobody has to wait for its end: `text` is what has come and was not put into
+    the file."""
+
+    def __init__(self) -> None:
+        if sys.stdin is None or sys.stdin.isatty():
+            how = "pipe or redirect data into the command, as in `dotadd ... - < data.csv`"
+            raise DataError(f"is a terminal; {how}", NAME)
+        self._stream = cast(BufferedReader, sys.stdin.buffer)
+        self.text = bytearray()
+        if not self.more():
+            raise DataError("is empty: no data was piped into the command", NAME)
+
+    @property
+    def path(self) -> str:
+        """The file. Until something is put into it, it can be anywhere."""
+        global _folder  # there is one standard input
+        if _folder is None:
+            small = len(self.text) <= SMALL and os.access(IN_MEMORY, os.W_OK | os.X_OK)
+            _folder = tempfile.mkdtemp(prefix="dotadd-", dir=IN_MEMORY if small else None)  # with mode 0700
+        return os.path.join(_folder, NAME)
+
+    def more(self) -> bool:
+        """Wait for more, and take what is there then; False if nothing will come any more."""
+        before = len(self.text)
+        while found := self._stream.read1(STEP):
+            self.text += found
+            if len(self.text) >= STEP or not _is_there(self._stream):
+                break
+        return len(self.text) > before
+
+    def put(self, text: bytes | bytearray) -> None:
+        """Let the file hold this, and nothing else."""
+        with open(self.path, "wb") as file:
+            file.write(text)
+
+    def put_all(self) -> None:
+        """Let the file hold all that there is."""
+        with open(self.path, "wb") as file:
+            file.write(self.text)
+            self.text = bytearray()
+            shutil.copyfileobj(self._stream, file, STEP)
+
+
+def _is_there(stream: BufferedReader) -> bool:
+    """Whether reading would not have to wait."""
+    try:
+        return bool(select.select([stream], [], [], 0)[0])
+    except (OSError, ValueError):  # what is no pipe; on Windows, pipes neither
+        return False
 
 
 def forget() -> None:

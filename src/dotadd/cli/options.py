@@ -131,7 +131,7 @@ class Reading:
 
         given = self.given()
         if DEVICE in data:
-            data, given["format"] = [self._spooled(data)], self.format or _format_of_input(read_as)
+            data, given["format"] = [self._spooled(data)], self.format or format_of_input(read_as)
         return open_source([Path(name) for name in data], like=like, read_as=read_as, ids=ids, **given)
 
     def _spooled(self, data: Sequence[str]) -> str:
@@ -140,7 +140,7 @@ class Reading:
         return standard_input()
 
 
-def _format_of_input(read_as: Record | None) -> str | None:
+def format_of_input(read_as: Record | None) -> str | None:
     """The format of standard input where nobody says: that of the model's data, unless it plainly is another."""
     from dotadd.sources.formats import certain_format, first_bytes
 

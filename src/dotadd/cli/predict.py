@@ -50,7 +50,8 @@ def predict(
     .gz, .bz2 or .xz.
 
     Data is read as that which the model was trained on: options for reading are
-    needed only where it is written otherwise. - is standard input.
+    needed only where it is written otherwise. - is standard input, of which text,
+    CSV, TSV, JSON lines and LIBSVM are answered as lines come.
 
     On a cluster, OUTPUT is a folder: for each file of data a Parquet file with the
     columns label and score, part-00000.parquet and so on, written where it is read.
@@ -62,7 +63,7 @@ def predict(
         dotadd predict sites.dotadd part-*.fasta.gz -o sites.tsv.gz
         dotadd predict spam.dotadd mails.csv --id sender --id date -o spam.parquet
         dotadd predict news.dotadd inbox/ -o news.csv
-        zcat clicks.gz | dotadd predict clicks.dotadd - > clicks.txt
+        tail -f mail.log | dotadd predict spam.dotadd -
         dotadd predict all.dotadd "part-*.parquet" -o scores \\
             --scheduler tcp://10.0.0.1:8786
 
@@ -82,8 +83,11 @@ def predict(
     jobs
         Threads; all cores by default.
     """
+    from dotadd.cli.arriving import sources
     from dotadd.model.linear import load
     from dotadd.model.predictions import PlainText, format_of, predictions
+    from dotadd.sources.base import Skipped, Source
+    from dotadd.sources.files import NoExamplesError, no_examples
 
     if not data:
         raise DotaddError("give a data file to predict")
@@ -93,17 +97,26 @@ def predict(
     if output is not None:
         format_of(output)
         require_writable(output)
-    loaded = load(model)
-    source = reading.open(data, read_as=loaded.read_as, ids=id or ())
+    loaded, skipped, empty = load(model), Skipped(), True
     written = (
         nullcontext(PlainText(loaded, sys.stdout, labels=not scores))
         if output is None
         else predictions(output, loaded, labels=not scores)
     )
     with written as file:
-        for chunk, score in loaded.decision_chunks(source, n_jobs=jobs):
-            file.write(score, None if scores and not id else chunk.ids)
-    tell_skipped(source)
+        for source in sources(data, reading, loaded, id or ()):
+            try:
+                for chunk, score in loaded.decision_chunks(source, n_jobs=jobs):
+                    file.write(score, None if scores and not id else chunk.ids)
+                    empty = False
+            except NoExamplesError:  # a piece of standard input may have none
+                pass
+            if output is None:
+                sys.stdout.flush()
+            skipped.merge(source.skipped)
+        if empty:
+            raise no_examples(source)
+    tell_skipped(Source(skipped=skipped))
 
 
 def predict_parts(

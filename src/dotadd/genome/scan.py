@@ -25,7 +25,8 @@ from dotadd._util.atomic import replacing
 from dotadd.errors import DotaddError, ModelError, require_extra
 from dotadd.genome.windows import Counts, Path, Windows
 from dotadd.model.file import Classifier
-from dotadd.sources.base import Coordinates, Located, Source
+from dotadd.sources.base import Source
+from dotadd.sources.located import Coordinates, Located
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,8 +18,9 @@ from dotadd.data.batches import Strings
 from dotadd.errors import DataError, DotaddError
 from dotadd.genome.cutting import STRETCH, Cut, Draw, Dropped, Holdout, whole_number
 from dotadd.genome.files import Annotation, Genome, GenomeSequence
-from dotadd.sources.base import CHUNK_BYTES, Coordinates, Located, Source
+from dotadd.sources.base import CHUNK_BYTES, Source
 from dotadd.sources.files import NoExamplesError
+from dotadd.sources.located import Coordinates, Located
 
 PARTS = ("all", "train", "holdout")
 STEP = 1 << 20  # letters that are looked through at a time, between two looks at the keyboard

@@ -16,8 +16,8 @@ import struct
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import IO, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -196,15 +196,11 @@ class NpzFile(ArrayFile):
     column: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
     weight: str | None = field(default=None, kw_only=True)
-    labelled: bool = field(default=True, kw_only=True)
 
     @property
     def quick(self) -> bool:
         with _reading_archive(self.path), zipfile.ZipFile(self.path) as archive:
             return all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
-
-    def unlabelled(self) -> Self:
-        return replace(self, labelled=False)
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         with _reading_archive(self.path), zipfile.ZipFile(self.path) as archive:

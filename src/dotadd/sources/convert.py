@@ -24,8 +24,9 @@ from dotadd._version import __version__
 from dotadd.data.batches import Batch, SparseRows, Strings, fixed_width, pack
 from dotadd.data.table import CELLS, Table, is_cells
 from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Chunk, Located, Source, batch_bytes, is_text, require_alike
+from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, is_text, require_alike
 from dotadd.sources.formats import FORMATS, ending_tells
+from dotadd.sources.located import Located
 from dotadd.sources.table import COLUMNS, EXAMPLES, LAYOUT, LENGTH, LINES, PACKED
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ class DelimitedFile(TextTableFile):
         if not sample:
             return
         table = _Delimited(self, sample, line, delimiter)
-        whole = pieces(self.path, nbytes, self._cut(delimiter), self.on_progress, self.largest)
+        whole = pieces(self.path, nbytes, self._cut(delimiter), self.on_progress, self.largest, self.first_line)
         yield from table.chunks(table.below_header(records_of(piece, self._quote, delimiter) for piece in whole))
 
     def candidates(self) -> list[str] | None:
@@ -66,7 +66,21 @@ class DelimitedFile(TextTableFile):
 
     def headless(self, first: Sequence[str]) -> bool:
         """Whether a file that begins with this record has no header."""
-        return self.header is False or any(_is_place(name, first) for name in (*self.wanted, *self.ids))
+        if self.header is False or any(_is_place(name, first) for name in (*self.wanted, *self.ids)):
+            return True
+        like = self.like
+        return like is not None and self.wanted == Wanted() and (not like.header or _by_number(like, first))
+
+    def heading(self) -> bytes:
+        delimiter = "\t" if self.format == "tsv" else _delimiter(first_lines(self.path))
+        with closing(pieces(self.path, LOOK, self._cut(delimiter), largest=self.largest)) as beginning:
+            several = (records_of(piece, self._quote, delimiter) for piece in beginning)
+            first = next((bytes(records[0]) for records in several if len(records)), b"")
+        sample = self._beginning()[0]
+        return b"" if not sample or self.headless(sample[0]) else first
+
+    def whole_records(self, text: bytearray) -> int:
+        return self._cut("\t" if self.format == "tsv" else _delimiter(first_lines(self.path)))(text, len(text))
 
     @property
     def _quote(self) -> int:
@@ -90,8 +104,6 @@ class _Delimited(TextTable):
         super().__init__(source)
         self.delimiter, like, wanted, ids = delimiter, source.like, source.wanted, source.ids
         self.headless = source.headless(sample[0])
-        if like is not None and wanted == Wanted() and (not like.header or _by_number(like, sample[0])):
-            self.headless = True
         names = [name.strip() for name in sample[0]]
         if self.headless:
             names = [str(k) for k in range(len(sample[0]))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,22 +34,18 @@ class FastaFile(FileSource):
 
     label: str | None = field(default=None, kw_only=True)
     labels: str | None = field(default=None, kw_only=True)
-    labelled: bool = field(default=True, kw_only=True)
-    ids: tuple[str | int, ...] = field(default=(), kw_only=True)
+    ids: tuple[str | int, ...] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         for name in self.ids:
             if name != NAME:
                 raise DataError(f"there is no column {name!r}; sequences have the column {NAME!r}", self.path)
 
-    def unlabelled(self) -> Self:
-        return dataclasses.replace(self, labelled=False, label=None, labels=None)
-
     def files(self) -> list[str]:
         return [self.path] if self.labels is None else [self.path, self.labels]
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        table = None if self.labels is None else label_table(self.labels)
+        table = None if self.labels is None or not self.labelled else label_table(self.labels)
         labelled: bool | None = None
         for piece in pieces(self.path, nbytes, _after_last_record, self.on_progress, self.largest):
             chunk, headers = self._parse(piece)

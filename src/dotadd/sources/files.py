@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from dotadd.sources.base import CHUNK_BYTES, Chunk, Options, Source, require_ali
 from dotadd.sources.labels import settled
 from dotadd.sources.sound import sound_rows
 from dotadd.sources.table import Layout, Wanted
+from dotadd.sources.text import after_last_line
 
 SMALLEST = 1 << 20  # bytes that a line may have however little memory there is for examples
 
@@ -29,6 +31,10 @@ class FileSource(Source):
 
     path: str
     largest: int | None = field(default=None, kw_only=True, repr=False, compare=False)
+    first_line: int = field(default=1, kw_only=True, repr=False, compare=False)
+    """The number of the first line, of a file that is a piece of a longer text."""
+    labelled: bool = field(default=True, kw_only=True, repr=False, compare=False)
+    """Whether labels are looked for; those who want predictions need none."""
 
     @classmethod
     def opened(cls, path: str, format: str, options: Options) -> Source:
@@ -50,6 +56,11 @@ class FileSource(Source):
     def bound(self, nbytes: int) -> None:
         self.largest = min(max(nbytes, SMALLEST), largest_record())
 
+    def unlabelled(self) -> Self:
+        other = copy.copy(self)
+        other.labelled = False
+        return other
+
     def require_rows_of(self, nbytes: int) -> None:
         """Refuse a file in which every row takes so many bytes, if that is too much."""
         if self.largest is not None and nbytes > self.largest:
@@ -57,6 +68,14 @@ class FileSource(Source):
 
     def files(self) -> list[str]:
         return [self.path]
+
+    def heading(self) -> bytes:
+        """What a text begins with that each piece of it has to, to be read alone."""
+        return b""
+
+    def whole_records(self, text: bytearray) -> int:
+        """Where the last whole example of a piece of text ends, 0 if none does."""
+        return after_last_line(text, len(text))
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         """Chunks of about so many bytes, as they stand in the file."""
@@ -105,7 +124,7 @@ class TableFile(FileSource):
     like: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
     cells: tuple[tuple[str, str], ...] | None = field(default=None, kw_only=True)
     """The columns that a map reads, and as what: what it does not read is not in the rows."""
-    ids: tuple[str | int, ...] = field(default=(), kw_only=True)
+    ids: tuple[str | int, ...] = field(default=(), kw_only=True, compare=False)
     """The columns that are carried along, by name or number."""
 
     @classmethod

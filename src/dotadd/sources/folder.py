@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,13 +37,12 @@ class Folder(FileSource):
     """The files of a folder, sorted by path, each an example. Subclasses say which files these are, and read them.
 
     The label of a file is the topmost subfolder that it lies in. `labels` is the path of a file with a name and a label
-    on each line, a comma or a tab between them, where names are paths inside of the folder. Those who want predictions
-    need no labels (`labelled`), and are told the paths.
+    on each line, a comma or a tab between them, where names are paths inside of the folder. Those who want no labels
+    but predictions are told the paths.
     """
 
     labels: str | None = field(default=None, kw_only=True)
-    labelled: bool = field(default=True, kw_only=True)
-    ids: tuple[str | int, ...] = field(default=(), kw_only=True)
+    ids: tuple[str | int, ...] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         self.path = self.path.rstrip("/" + os.sep) or os.sep
@@ -60,9 +59,6 @@ class Folder(FileSource):
     def files(self) -> list[str]:
         beside = [] if self.labels is None else [self.labels]
         return [self._file(name) for name in self._names()] + beside
-
-    def unlabelled(self) -> Self:
-        return replace(self, labelled=False, labels=None)
 
     def _names(self) -> list[str]:
         """The paths of all examples inside of the folder, in order."""

@@ -43,6 +43,7 @@ class Format:
     begins:   whether a file that begins so has this format.
     doubt:    how much else begins so; formats with less of it are tried first.
     pattern:  names of its files that tell without an ending.
+    by_lines: whether some lines of it can be read without the others.
     examples: whether `convert` writes it.
     predictions: whether `predict` does.
     """
@@ -55,6 +56,7 @@ class Format:
     begins: Callable[[bytes], bool]
     doubt: int = 0
     pattern: str | None = None
+    by_lines: bool = False
     examples: bool = False
     predictions: bool = False
 
@@ -130,23 +132,26 @@ FORMATS: dict[str, Format] = {
     format.name: format
     for format in (
         Format(
-            "libsvm", "LIBSVM", "sparse rows", (".svm", ".libsvm", ".svmlight"), "libsvm:LibsvmFile", _has_libsvm, 2
+            "libsvm", "LIBSVM", "sparse rows", (".svm", ".libsvm", ".svmlight"), "libsvm:LibsvmFile", _has_libsvm, 2,
+            by_lines=True,
         ),
         Format(
             "csv", "CSV", "columns of numbers, or one of text", (".csv",), "delimited:DelimitedFile", _has_commas, 4,
-            predictions=True,
+            by_lines=True, predictions=True,
         ),
         Format(
             "tsv", "TSV", "the same with tabs", (".tsv", ".tab"), "delimited:DelimitedFile",
-            lambda beginning: b"\t" in _line(beginning), 3, predictions=True,
+            lambda beginning: b"\t" in _line(beginning), 3, by_lines=True, predictions=True,
         ),
         Format(
             "jsonl", "JSON lines", "objects of numbers, text or lists", (".jsonl", ".ndjson", ".json"),
-            "jsonlines:JsonLinesFile", lambda beginning: _line(beginning).startswith(b"{"), 2, predictions=True,
+            "jsonlines:JsonLinesFile", lambda beginning: _line(beginning).startswith(b"{"), 2, by_lines=True,
+            predictions=True,
         ),
         Format(
             "txt", "text", "an example a line, behind its label where it begins with `__label__spam`", (".txt",),
-            "lines:LinesFile", lambda beginning: _line(beginning).startswith(_LABEL), 1, predictions=True,
+            "lines:LinesFile", lambda beginning: _line(beginning).startswith(_LABEL), 1, by_lines=True,
+            predictions=True,
         ),
         Format(
             "fasta", "FASTA", "sequences, labels in their headers", (".fa", ".fasta", ".fna", ".faa", ".ffn"),

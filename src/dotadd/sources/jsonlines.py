@@ -32,7 +32,7 @@ class JsonLinesFile(TextTableFile):
     """One file of JSON lines. The first object that can be read tells which fields there are."""
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
-        several = pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest)
+        several = pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest, line=self.first_line)
         yield from _JsonLines(self).chunks(map(records_of, several))
 
     def column_names(self) -> list[str] | None:

@@ -61,7 +61,9 @@ class LibsvmFile(FileSource):
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         largest = -1
-        for piece in pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest):
+        for piece in pieces(
+            self.path, nbytes, on_progress=self.on_progress, largest=self.largest, line=self.first_line
+        ):
             chunk, largest = self._parse(piece, largest)
             yield chunk
 

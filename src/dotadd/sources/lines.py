@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from dotadd.data.batches import Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import FileSource
-from dotadd.sources.text import Piece, pieces
+from dotadd.sources.text import pieces
 from dotadd.sources.text_folder import BOM, NO_TEXT
 
 LABEL = re.compile(rb"\s*__label__(\S*)\s*")
@@ -25,29 +24,30 @@ LABEL = re.compile(rb"\s*__label__(\S*)\s*")
 
 @dataclass
 class LinesFile(FileSource):
-    """One file of text. Those who want predictions need no labels (`labelled`), and leave out those that are there."""
-
-    labelled: bool = field(default=True, kw_only=True)
-
-    def unlabelled(self) -> Self:
-        return replace(self, labelled=False)
+    """One file of text. Labels that nobody wants are no part of it."""
 
     def read(self, nbytes: int) -> Iterator[Chunk]:
         labels: bool | None = None
-        for piece in pieces(self.path, nbytes, on_progress=self.on_progress, largest=self.largest):
+        held: list[tuple[int, list[bytes]]] = []  # empty lines before the first that tells
+        for piece in pieces(
+            self.path, nbytes, on_progress=self.on_progress, largest=self.largest, line=self.first_line
+        ):
             lines = bytes(piece.letters).split(b"\n")[:-1]
             if piece.line == 1:
                 lines[0] = lines[0].removeprefix(BOM)
-            if labels is None:
-                first = next((line for line in lines if line.strip()), None)
-                labels = None if first is None else LABEL.match(first) is not None
-            yield self._chunk(piece, lines, bool(labels))
+            held.append((piece.line, lines))
+            if labels is None and (first := next((line for line in lines if line.strip()), None)) is not None:
+                labels = LABEL.match(first) is not None
+            if labels is not None:
+                yield from (self._chunk(*some, labels) for some in held)
+                held = []
+        yield from (self._chunk(*some, False) for some in held)
 
-    def _chunk(self, piece: Piece, lines: list[bytes], labels: bool) -> Chunk:
+    def _chunk(self, first: int, lines: list[bytes], labels: bool) -> Chunk:
         texts: list[bytes] = []
         words: list[str] = []
         numbers: list[int] = []
-        for number, line in enumerate(lines, piece.line):
+        for number, line in enumerate(lines, first):
             if labels and not line.strip():
                 continue
             try:

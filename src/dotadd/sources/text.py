@@ -49,13 +49,14 @@ def pieces(
     cut: Callable[[bytearray, int], int] = after_last_line,
     on_progress: Callable[[float], None] | None = None,
     largest: int | None = None,
+    line: int = 1,
 ) -> Generator[Piece, None, None]:
     """The file in pieces of about so many bytes, each ending where `cut(buffer, have)` says; 0 means: read on.
 
     `on_progress` is told with each piece what share of the file is done. A record of more than `largest` bytes is
-    refused as soon as it is that large.
+    refused as soon as it is that large. `line` is the number of the first line.
     """
-    have, line = 0, 1
+    have = 0
     with decompressed(path) as (raw, file):
         size = max(1, os.fstat(raw.fileno()).st_size)
         # To clear 32 MB takes longer than to read a small file, so there is no more room than for all of it, if its
