@@ -18,8 +18,8 @@ from dotadd.estimators.fitting import How, OnProgress, memory_for
 from dotadd.estimators.held_out import HeldOut, measure_by
 from dotadd.estimators.linear import LinearSVM
 from dotadd.estimators.protocol import Estimator, column, columns_read, whole
-from dotadd.features.base import FeatureMap
 from dotadd.estimators.trial import Trial
+from dotadd.features.base import FeatureMap
 from dotadd.problem.columns import positive
 from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes
 from dotadd.solvers.clock import Clock
