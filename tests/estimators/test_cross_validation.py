@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -11,6 +13,7 @@ import dotadd
 from dotadd import DataError, DotaddError, LinearSVM, LinearSVMCV, WordNGrams
 from dotadd.errors import StreamingWarning
 from dotadd.estimators import trial
+from dotadd.model.probability import calibrate
 
 CS = [0.01, 0.1, 1.0, 10.0]
 TIGHT = {"tol": 1e-6, "random_state": 0, "dtype": "float64"}
@@ -182,6 +185,40 @@ def test_from_a_file(tmp_path):
     svm.save(tmp_path / "m.dotadd")
 
 
+@pytest.mark.parametrize("memory", [None, "20kB"])
+def test_groups_are_a_column_of_the_file(tmp_path, memory):
+    X, y = rows(600, 3)
+    groups = [f"g{k}" for k in np.arange(len(y)) // 20]
+    path = tmp_path / "rows.csv"
+    lines = (",".join(map(str, line)) for line in zip(y, groups, *X.T, strict=True))
+    path.write_text("label,person,a,b,c\n" + "".join(line + "\n" for line in lines))
+    phi = "Number('a') + Number('b') + Number('c')"
+    cv = {"Cs": [1e-3], "cv": 4, "random_state": 0, "cv_tol": 1e-5, "dtype": "float64"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StreamingWarning)
+        named = LinearSVMCV(phi, memory=memory, **cv).fit(str(path), groups="person")
+    given = LinearSVMCV(phi, **cv).fit(str(path), groups=np.array(groups))
+    np.testing.assert_allclose(named.held_out_scores_, given.held_out_scores_, atol=0.02)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_probabilities_come_from_held_out_scores(method):
+    X, y = rows(600)
+    svm = LinearSVMCV(Cs=[0.1], cv=3, random_state=0, probability=method).fit(X, y)
+    curves = calibrate(svm.held_out_scores_, y, np.array([0, 1]), method=method)
+    np.testing.assert_array_equal(svm.predict_proba(X), curves.probabilities(svm.decision_function(X)))
+    with pytest.raises(AttributeError):
+        LinearSVMCV(Cs=[0.1], cv=3, random_state=0).fit(X, y).predict_proba(X)
+
+
+def test_a_threshold_holds_to_its_purpose_on_held_out_rows():
+    X, y = rows(600)
+    svm = LinearSVMCV(Cs=[0.1, 1.0], cv=3, random_state=0, threshold="recall=0.95").fit(X, y)
+    found = svm.held_out_scores_[y == 1] > svm.model_.threshold.value
+    assert found.mean() >= 0.95
+    np.testing.assert_array_equal(svm.predict(X) == 1, svm.decision_function(X) > svm.model_.threshold.value)
+
+
 def test_a_time_limit_keeps_what_was_tried():
     X, y = rows(2000, 30)
 
@@ -225,6 +262,8 @@ def test_progress_counts_all_fits():
         ({"cv": 1}, "cv is 1"),
         ({"cv": None}, "cv is None"),
         ({"rule": "worst"}, "rule is 'worst'"),
+        ({"probability": "sure"}, "probability is 'sure'"),
+        ({"threshold": "luck=1"}, "luck"),
         ({"cv_tol": 0.0}, "cv_tol is 0.0"),
         ({"scoring": "beauty"}, "scoring is 'beauty'"),
         ({"loss": "round"}, "loss is 'round'"),

@@ -20,6 +20,8 @@ from dotadd.estimators.linear import LinearSVM
 from dotadd.estimators.protocol import Estimator, column, columns_read, whole
 from dotadd.estimators.trial import Trial
 from dotadd.features.base import FeatureMap
+from dotadd.model.probability import METHODS, calibrate
+from dotadd.model.threshold import Purpose, choose_threshold
 from dotadd.problem.columns import positive
 from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes
 from dotadd.solvers.clock import Clock
@@ -52,6 +54,11 @@ class LinearSVMCV(Estimator):
     cv_tol : float
         The relative duality gap that is proved for each fold and C; the machine that is trained on all rows in the end
         has `tol`.
+    probability : "sigmoid", "isotonic" or None
+        Learn probabilities from the held-out scores at the C that was chosen. The logistic loss has them without.
+    threshold : str or None
+        What predictions are for, such as "precision=0.99", "recall=0.9", "fpr=1e-4" or "fp=5,fn=1" (costs): the
+        threshold that holds to it on the held-out scores is kept in the model.
     refit : bool
         Whether to train on all rows with the C that was chosen.
     max_time : float or None
@@ -66,6 +73,7 @@ class LinearSVMCV(Estimator):
     scores_ : (folds, Cs)
     held_out_scores_ : decision values of each row by the fold that was not trained on it, at C_; NaN where no fold was
         tested on it
+    machine_ : the LinearSVM that was trained on all rows, if `refit`
     model_, result_, coef_, intercept_, classes_, n_iter_, n_features_in_ : as for LinearSVM, if `refit`
 
     Examples
@@ -85,6 +93,8 @@ class LinearSVMCV(Estimator):
         scoring: object = None,
         rule: str = "best",
         cv_tol: float = 1e-2,
+        probability: str | None = None,
+        threshold: str | None = None,
         refit: bool = True,
         loss: str = "hinge",
         solver: str = "auto",
@@ -105,6 +115,8 @@ class LinearSVMCV(Estimator):
         self.scoring = scoring
         self.rule = rule
         self.cv_tol = cv_tol
+        self.probability = probability
+        self.threshold = threshold
         self.refit = refit
         self.loss = loss
         self.solver = solver
@@ -134,24 +146,27 @@ class LinearSVMCV(Estimator):
         """Choose C on anything `dotadd.open` takes, and train on all of it with that C.
 
         `groups` has a value for each row, and rows of the same value are never on both sides of a fold; `times` tells
-        the order of rows in time, or is True where they are in order. `on_progress(progress, k, n)` is told when fit k
-        of n is done.
+        the order of rows in time, or is True where they are in order. Either may be the name of a column of X.
+        `on_progress(progress, k, n)` is told when fit k of n is done.
         """
         self._forget()
         machine = self._machine()
         Cs = self._checked(machine, groups, times)
         how = How(machine._proposed(X, announce) if self.phi is None else self.phi, on_progress, announce, None, False)
-        source = open_source(X, column(y), sample_weight, like=columns_read(how.phi))
+        ids = [name for name in (groups, times) if isinstance(name, str)]
+        source = open_source(X, column(y), sample_weight, like=columns_read(how.phi), ids=ids)
         memory = memory_for(machine, how)
         source.bound(memory)
         seed = machine._seed()
 
-        def folds_of(codes: np.ndarray, classes: np.ndarray) -> Folds:
-            folds = self._folds(codes, groups, times, seed)
+        def folds_of(codes: np.ndarray, classes: np.ndarray, named: np.ndarray | None) -> Folds:
+            together, order = (named if isinstance(given, str) else given for given in (groups, times))
+            folds = self._folds(codes, together, order, seed)
             require_classes(folds, codes, classes)
             return folds
 
         trial = Trial(machine, source, how, folds_of, measure_by(self.scoring), Cs, self.cv_tol, self.refit)
+        trial.keeps_all, trial.by_name = self.rule != "best", bool(ids)
         with Clock(self.max_time) as clock:
             stopped = trial.run(memory, clock)
             self._note(trial.held, trial.Cs, len(trial.held.folds))
@@ -177,7 +192,16 @@ class LinearSVMCV(Estimator):
         for name in ("model_", "result_", "n_iter_", "n_features_in_"):
             if hasattr(machine, name):
                 setattr(self, name, getattr(machine, name))
+        self.machine_ = machine
         self.model_.training["cross_validation"] = self._told()
+        truth, tested = trial.held.truth, trial.held.tested
+        scores, labels = self.held_out_scores_[tested], truth.labels(tested)
+        weight = None if truth.weight is None else truth.weight[tested]
+        if self.probability is not None:
+            found = calibrate(scores, labels, truth.classes, method=self.probability, weight=weight)
+            self.model_.calibration = found
+        if self.threshold is not None:
+            self.model_.threshold = choose_threshold(scores, labels, truth.classes, self.threshold, weight=weight)
 
     def _note(self, held: HeldOut, Cs: list[float], folds: int) -> None:
         """The attributes that tell of the folds, and the C that follows."""
@@ -207,8 +231,7 @@ class LinearSVMCV(Estimator):
             within = np.flatnonzero(mean >= mean[chosen] - error)
             chosen = int(within[np.argmin(np.array(Cs)[within])])
         self.C_ = float(Cs[chosen])
-        if chosen == held.best:
-            self.held_out_scores_ = held.scores[:, 0] if held.problems == 1 else held.scores
+        self.held_out_scores_ = held.scores(chosen)
 
     def _told(self) -> dict[str, Any]:
         """What a model tells of how its C was chosen."""
@@ -250,6 +273,9 @@ class LinearSVMCV(Estimator):
         require = self._require
         require(positive(self.cv_tol), "cv_tol", "a positive number")
         require(self.rule in RULES, "rule", " or ".join(map(repr, RULES)))
+        require(self.probability in (None, *METHODS), "probability", "None, " + " or ".join(map(repr, METHODS)))
+        if self.threshold is not None:
+            Purpose.of(self.threshold)
         require(isinstance(self.refit, bool | np.bool_), "refit", "True or False")
         sound = whole(self.cv, at_least=FEWEST) and self.cv <= MOST if isinstance(self.cv, int) else self.cv is not None
         require(sound, "cv", f"a number of folds from {FEWEST} on, a splitter, or pairs of row numbers")

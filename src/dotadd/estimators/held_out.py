@@ -59,16 +59,19 @@ Measure = Callable[[Truth, np.ndarray, np.ndarray], float]
 
 
 class HeldOut:
-    """Scores by C number, row and binary problem; `judged` has the score of each C and fold, NaN where there is none
-    yet, and `pooled` that of all held-out rows together."""
+    """Scores by C number, row and binary problem, of the best C, or of all with `keep_all`; `judged` has the score of
+    each C and fold, NaN where there is none yet, and `pooled` that of all held-out rows together."""
 
-    def __init__(self, truth: Truth, folds: Folds, problems: int, Cs: int, measure: Measure) -> None:
+    def __init__(
+        self, truth: Truth, folds: Folds, problems: int, Cs: int, measure: Measure, *, keep_all: bool = False
+    ) -> None:
         self.truth, self.folds, self.problems, self.measure = truth, folds, problems, measure
         self.judged, self.pooled = np.full((Cs, len(folds)), np.nan), np.full(Cs, np.nan)
         self.fitted: dict[tuple[int, int], Fitted] = {}
         self.best = -1
-        """The number of the C that is best so far, whose scores are in `scores`."""
-        self.scores = np.empty((0, problems))
+        """The number of the C that is best so far."""
+        self._tables: dict[int, np.ndarray] = {}
+        self._keep_all = keep_all
         self._rows = [folds.held_out(fold) for fold in range(len(folds))]
         self._coming: dict[int, tuple[np.ndarray, int]] = {}
         self._lock = Lock()
@@ -102,7 +105,15 @@ class HeldOut:
         with self._lock:
             self.judged[i], self.pooled[i] = judged, self._judge(table, self.tested)
             if self.best < 0 or _mean(judged) > _mean(self.judged[self.best]):
-                self.best, self.scores = i, table
+                self.best = i
+            self._tables[i] = table
+            if not self._keep_all:
+                self._tables = {self.best: self._tables[self.best]}
+
+    def scores(self, i: int) -> np.ndarray:
+        """The scores of all rows at C number i, the best one unless all are kept; NaN where nobody tested a row."""
+        table = self._tables[i]
+        return table[:, 0] if self.problems == 1 else table
 
     def _judge(self, table: np.ndarray, rows: np.ndarray) -> float:
         scores = table[rows]

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd._util.memory import Budget, available, words
-from dotadd.errors import DotaddError, StreamingWarning
+from dotadd.errors import DataError, DotaddError, StreamingWarning
 from dotadd.estimators.fitting import Found, How, OnTheWay, Stated, settings_of, solve_on_disk, stated
 from dotadd.estimators.held_out import HeldOut, Measure, Truth
 from dotadd.estimators.linear import LinearSVM
@@ -22,18 +23,22 @@ from dotadd.problem.columns import Targets
 from dotadd.problem.folds import Folds
 from dotadd.problem.on_disk import OnDisk, let_go
 from dotadd.problem.problem import Problem
-from dotadd.problem.survey import Tried
+from dotadd.problem.survey import Tried, usable_rows
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.path import path
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.table import SOLVERS, Needs, solve
 from dotadd.sources.base import Chunk, Source, TooLargeError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 DECADES = 3  # of C to each side of where it weighs the losses as much as an example is long
 LOOKED_AT = 1 << 20  # bytes of rows on disk that tell how long rows are
 
-MakeFolds = Callable[[np.ndarray, np.ndarray], Folds]
-"""Folds of rows by the numbers of their classes, and the classes."""
+MakeFolds = Callable[[np.ndarray, np.ndarray, "np.ndarray | None"], Folds]
+"""Folds of rows by the numbers of their classes, the classes, and the ranks of the values in a column, if one is
+named."""
 
 
 class Trial:
@@ -56,6 +61,10 @@ class Trial:
         self.machine, self.source, self.how = machine, source, how
         self.folds_of, self.measure, self.asked = folds_of, measure, Cs
         self.tol, self.refit = tol, refit
+        self.keeps_all = False
+        """Whether held-out scores of all values of C are kept, and not of the best one alone."""
+        self.by_name = False
+        """Whether the source carries a column along by which folds are made."""
         self.train: Callable[[], Found]
         """Trains on all rows, with the machine's C."""
 
@@ -85,14 +94,18 @@ class Trial:
 
         def folds_of(chunk: Chunk, targets: Targets) -> Folds:
             codes = targets.codes(chunk)
-            seen.append((self.folds_of(codes, targets.classes), Truth.of(codes, targets.classes, chunk.weight)))
-            return seen[-1][0]
+            named = None if chunk.ids is None else _ranked([chunk.ids])
+            folds = self.folds_of(codes, targets.classes, named)
+            seen.append((folds, Truth.of(codes, targets.classes, chunk.weight)))
+            return folds
 
         task = stated(machine, self.source, data, budget, how, folds_of)
         del data
         (folds, truth), problems = seen[0], len(task.targets.problems)
         self.Cs = self._values(lambda: task.examples.squared_norms())
-        self.held = held = HeldOut(truth, folds, problems, len(self.Cs), self.measure)
+        self.held = held = HeldOut(
+            truth, folds, problems, len(self.Cs), self.measure, keep_all=self.keeps_all
+        )  # fmt: skip
         problem = task.problem(machine, task.columns.only(range(problems * len(folds))))
         total = len(self.Cs) * len(problem) + problems * self.refit
         self.train = lambda: self._train_in_memory(task, budget, total)
@@ -120,12 +133,14 @@ class Trial:
         say = how.announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=8))
         solver = "stream" if machine.solver == "auto" else machine.solver
         say(f"{self.source.name} takes more than {words(memory)} of memory: it is read while training runs")
-        self.source, self.copies = as_arrow(self.source, announce=say)
+        plain = self.source
+        self.source, _ = as_arrow(plain, announce=say)
         task = OnTheWay.of(machine, self.source, solver, memory, how, say)
         truth = Truth.gathered(task.survey.chunks(task.memory), task.targets)
-        folds, problems = self.folds_of(truth.codes, truth.classes), len(task.targets.problems)
+        named = self._named(plain, task) if self.by_name else None
+        folds, problems = self.folds_of(truth.codes, truth.classes, named), len(task.targets.problems)
         self.Cs = self._values(lambda: _some_norms(task))
-        self.held = HeldOut(truth, folds, problems, len(self.Cs), self.measure)
+        self.held = HeldOut(truth, folds, problems, len(self.Cs), self.measure, keep_all=self.keeps_all)
         total = len(self.Cs) * len(folds) * problems + problems * self.refit
         self.train = lambda: self._train_on_disk(task, solver, total)
         one = task.survey.phi.dim * np.dtype(machine.dtype).itemsize * len(folds) * problems
@@ -143,6 +158,11 @@ class Trial:
                 if result.reason in (Reason.INTERRUPTED, Reason.MAX_TIME):
                     raise StoppedError(result.reason)
             self._test_on_disk(problem, results, first, clock)
+
+    def _named(self, plain: Source, task: OnTheWay) -> np.ndarray:
+        """The ranks of the column that folds are made by, which an Arrow copy does not have."""
+        chunks = (usable_rows(chunk, task.survey.phi, plain) for chunk in plain.chunks(task.memory))
+        return _ranked([chunk.ids for chunk in chunks if chunk.ids is not None])
 
     def _test_on_disk(self, problem: Problem[OnDisk], results: list[Result], first: int, clock: Clock) -> None:
         """The held-out scores of these results, C by C from this one on, in one reading."""
@@ -199,6 +219,21 @@ class Trial:
         scale = 10.0 ** np.round(np.log10(np.median(lengths))) if len(lengths) else 1.0
         exponents = np.linspace(-DECADES, DECADES, self.asked) if self.asked > 1 else np.zeros(1)
         return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
+
+
+def _ranked(ids: list[pa.RecordBatch]) -> np.ndarray:
+    """The rank of each row's value in the first column of these: equal ranks for equal values, and in their order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = pa.chunked_array([some.column(0) for some in ids])
+    if whole.null_count:
+        row, name = int(pc.index(pc.is_null(whole), True).as_py()), ids[0].schema.names[0]
+        raise DataError(f"column {name!r} has no value in row {row}, and every row has to be in a fold")
+    numbers = whole.combine_chunks().dictionary_encode()
+    ranks = np.empty(len(numbers.dictionary), np.int64)
+    ranks[pc.sort_indices(numbers.dictionary).to_numpy()] = np.arange(len(ranks))
+    return ranks[numbers.indices.to_numpy()]
 
 
 def _some_norms(task: OnTheWay) -> np.ndarray:
