@@ -105,6 +105,6 @@ def test_a_file_without_a_header_has_columns_by_number(tmp_path, monkeypatch, ca
     assert "features: Number('0').scaled(\"std\") + Category('1').indexed()" in err
     assert "300 in 2 classes" in out
     assert run(["evaluate", "m.dotadd", "x.csv"]) == 0
-    assert "rows      300" in capsys.readouterr().out
+    assert "300 in" in capsys.readouterr().out
     svm = LinearSVM("Number(0) + Category(1)", C=0.1, random_state=0)
     assert svm.fit(dotadd.open("x.csv", header=False, label=2)).model_.training["rows"] == 300

@@ -21,6 +21,7 @@ from cyclopts import App, CycloptsError
 from dotadd._util import standard_input
 from dotadd._util.forgiving import Closed, Forgiving, occupy_standard_streams
 from dotadd.cli.calibrate import calibrate
+from dotadd.cli.choosing import tune
 from dotadd.cli.compare import compare
 from dotadd.cli.convert import convert, windows
 from dotadd.cli.demo import demo
@@ -58,7 +59,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
-    train, predict, evaluate, calibrate, convert, windows, scan, inspect, compare, demo, warmup,
+    train, tune, predict, evaluate, calibrate, convert, windows, scan, inspect, compare, demo, warmup,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")

@@ -56,7 +56,7 @@ class Streaming:
         from dotadd.solvers.checkpoint import Unasked
 
         beside = not os.path.exists(output) or os.path.isfile(output)
-        usual = str if self._asked else Unasked
+        usual = str if self.asked else Unasked
         return self.checkpoint or (usual(f"{output}.checkpoint") if beside else None)
 
     @property
@@ -65,7 +65,7 @@ class Streaming:
         return self.checkpoint_every != type(self).checkpoint_every
 
     @property
-    def _asked(self) -> bool:
+    def asked(self) -> bool:
         """Whether a checkpoint was asked for, by whatever option."""
         return self.checkpoint is not None or self._often or self.resume
 
@@ -101,7 +101,7 @@ class Streaming:
         from dotadd.solvers.result import Reason
 
         path, reasons = self.path(output), {result.reason for result in results(svm)}
-        written = self._asked or streamed(svm) or client is not None  # otherwise it is that of another run
+        written = self.asked or streamed(svm) or client is not None  # otherwise it is that of another run
         if path is None or not os.path.exists(path) or not written:
             return
         if not any(reason.goes_on for reason in reasons):

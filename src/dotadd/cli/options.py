@@ -24,6 +24,7 @@ from dotadd.sources.formats import FOLDERS, FORMATS
 if TYPE_CHECKING:
     from dotadd.cli.large import Streaming
     from dotadd.cluster.partitions import Partitions
+    from dotadd.estimators.cross_validation import LinearSVMCV
     from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
@@ -62,6 +63,10 @@ def _finite(_: object, tokens: Sequence[Token]) -> float:
     if math.isfinite(found):
         return found
     raise ValueError(f"{tokens[0].value!r} is not a finite number")
+
+
+def _cost(kind: object, tokens: Sequence[Token]) -> float | Literal["auto"]:
+    return "auto" if tokens[0].value == "auto" else _finite(kind, tokens)
 
 
 Real = Annotated[float, Parameter(converter=_finite)]
@@ -151,7 +156,7 @@ def format_of_input(read_as: Record | None) -> str | None:
     return certain_format(first_bytes(standard_input())) or (name if FORMATS[name].doubt else None)
 
 
-def columns_for(svm: LinearSVM, source: Source, *, quiet: bool) -> Layout | None:
+def columns_for(svm: LinearSVM | LinearSVMCV, source: Source, *, quiet: bool) -> Layout | None:
     """The columns of a table that the features read. Where nobody has said which features, they are chosen and told."""
     from dotadd.estimators.proposal import propose
     from dotadd.estimators.protocol import columns_read
@@ -219,14 +224,8 @@ MEMORY = Group("Data larger than memory", sort_key=4)
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Solving:
-    """The problem, and how far to solve it."""
-
-    features: Annotated[str | None, Parameter(group=PROBLEM)] = None
-    """The feature map, written as in Python; the numbers themselves by default."""
-
-    cost: Annotated[Real, Parameter(name=["-C", "--cost"], group=PROBLEM)] = 1.0
-    """C, the weight of the losses against the size of w."""
+class Training:
+    """What is the same for all features and values of C: the loss, and how far to go."""
 
     loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge"
     """What a wrong or narrow decision costs."""
@@ -265,6 +264,18 @@ commas are quoted."""
 
         return available() // 2 if self.memory is None else parse_bytes(self.memory)
 
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Solving(Training):
+    """The problem, and how far to solve it."""
+
+    features: Annotated[str | None, Parameter(group=PROBLEM)] = None
+    """The feature map, written as in Python; the numbers themselves by default."""
+
+    cost: Annotated[float | Literal["auto"], Parameter(name=["-C", "--cost"], converter=_cost, group=PROBLEM)] = 1.0
+    """C, the weight of the losses against the size of w; "auto" chooses it by cross-validation."""
+
     def svm(self, solver: str) -> LinearSVM:
         """The estimator that these options describe; the expression of the features is read at once."""
         from dotadd.estimators.linear import LinearSVM
@@ -283,6 +294,8 @@ commas are quoted."""
 
     def of_both_machines(self) -> Record:
         """The parameters that linear and kernel machines have in common."""
+        if self.cost == "auto":
+            raise DotaddError("-C auto is for `dotadd train` of linear machines: give a number")
         return {
             "C": self.cost,
             "class_weight": class_weights(self.class_weight),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from dotadd.cli.options import Solving
+    from dotadd.cli.options import Training
     from dotadd.kernel_svm.problem import KernelProgress
     from dotadd.model.file import Record
     from dotadd.solvers.result import Progress
@@ -73,7 +73,7 @@ def started_bar(title: str, total: float | None) -> tuple[Bars, TaskID]:
 class Attendant:
     """What watches over training of any kind have in common: the bar, and signals that end training."""
 
-    def __init__(self, title: str, solving: Solving, *, log: TextIO | None, quiet: bool) -> None:
+    def __init__(self, title: str, solving: Training, *, log: TextIO | None, quiet: bool) -> None:
         self.tol, self.max_passes, self.max_time, self.log = solving.tol, solving.max_passes, solving.max_time, log
         self.trends: dict[int, list[tuple[float, float]]] = {}
         self.gaps: dict[int, float] = {}

@@ -18,6 +18,7 @@ from cyclopts import Parameter
 
 from dotadd._util.atomic import require_writable
 from dotadd._util.interrupts import Interrupts
+from dotadd.cli.choosing import Choosing, FoldWatch, refuse_unfit, show_choice
 from dotadd.cli.inspect import vectors_text
 from dotadd.cli.large import Cluster, Streaming, partitions, results, streamed
 from dotadd.cli.measures import show_measures
@@ -39,6 +40,7 @@ from dotadd.errors import DataError, DotaddError, NotConvergedWarning
 
 if TYPE_CHECKING:
     from dotadd.cluster.partitions import Partitions
+    from dotadd.estimators.cross_validation import LinearSVMCV
     from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
@@ -62,6 +64,7 @@ def train(
     solving: Solving = Solving(),  # noqa: B008
     kernel: KernelOptions = KernelOptions(),  # noqa: B008
     streaming: Streaming = Streaming(),  # noqa: B008
+    choosing: Choosing = Choosing(),  # noqa: B008
     virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -80,9 +83,13 @@ def train(
     they are: --solver cocoa (the default there) finds the same optimum in rounds,
     average takes the mean of what parts of the data find alone.
 
+    With -C auto or --cv, machines are first trained on folds of the data, all in one
+    expansion of it, and judged by the rows that were held out: for each C a line.
+
     Examples:
 
         dotadd train a9a -o a9a.dotadd
+        dotadd train a9a -o a9a.dotadd -C auto --probability sigmoid
         dotadd train a9a -o a9a.dotadd -C 0.1 --loss logistic --test a9a.t
         dotadd train mails.csv --column text --label spam -o spam.dotadd \\
             --features "NGrams((3, 5)).normalized()"
@@ -127,9 +134,16 @@ def train(
         streaming.require(output)
     elif cluster.wanted:
         raise DotaddError("--scheduler and --workers are for linear machines, and not for --kernel")
+    from dotadd.estimators.cross_validation import LinearSVMCV
+    from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.linear import LinearSVM
 
-    svm: LinearSVM | KernelSVM = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
+    svm: LinearSVM | KernelSVM | LinearSVMCV
+    if folds := choosing.wanted(solving):
+        refuse_unfit(streaming, cluster=cluster.wanted, kernel=kernel.kernel is not None)
+        svm = choosing.svm(solving, solver)
+    else:
+        svm = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
     columns: Layout | None = None
     source: Source | Partitions
     here: Source | None = None  # what this process reads itself
@@ -137,8 +151,10 @@ def train(
         source = virtual.around_partitions(partitions(data, reading))
     else:
         here = reading.open(list(data))
-        if isinstance(svm, LinearSVM) and (columns := columns_for(svm, here, quiet=quiet)) is not None:
-            here = reading.open(list(data), columns)
+        if not isinstance(svm, KernelSVM) and (columns := columns_for(svm, here, quiet=quiet)) is not None:
+            here = reading.open(list(data), columns, ids=choosing.ids)
+        elif choosing.ids:
+            here = reading.open(list(data), ids=choosing.ids)
         source = here = virtual.around(here)
     held_out = reading.open([test], columns) if test else None
     if held_out is not None:
@@ -147,10 +163,12 @@ def train(
     with ExitStack() as stack:
         client = stack.enter_context(cluster.client(solving.jobs))
         file = stack.enter_context(opened_log(log, "a" if streaming.resume else "w")) if log else None
-        watched = Watch if kernel.kernel is None else KernelWatch
+        watched = FoldWatch if folds else Watch if kernel.kernel is None else KernelWatch
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
         how: Record = {"on_progress": watch}
-        if kernel.kernel is None:
+        if folds:
+            how |= {"announce": watch.announce, **choosing.fit_options()}
+        elif kernel.kernel is None:
             how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache, **streaming.checkpoints(output)}
         if client is not None:
             how["engine"], watch.unit = client, "round"
@@ -164,13 +182,17 @@ def train(
         stack.enter_context(lenient_screen())
         if file is not None:
             write_json_line(file, {"summary": summary(svm.model_, saved)})
+        if isinstance(svm, LinearSVMCV):
+            if not quiet:
+                show_choice(svm)
+            svm = svm.machine_
         if not quiet:
             facts(linear_lines(svm, saved) if isinstance(svm, LinearSVM) else kernel_lines(svm, saved))
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
             show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
-        if isinstance(svm, LinearSVM):
+        if isinstance(svm, LinearSVM) and not folds:
             streaming.finish(svm, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE
 
@@ -189,7 +211,7 @@ def require_testable(held_out: Source, trained_on: Source | None) -> None:
     held_out.skipped.clear()
 
 
-def trained(svm: LinearSVM | KernelSVM, source: Source | Partitions, how: Record) -> bool:
+def trained(svm: LinearSVM | KernelSVM | LinearSVMCV, source: Source | Partitions, how: Record) -> bool:
     """Train, and return whether that went to its end. If it was interrupted, there is the model so far; where there is
     none yet, the command ends."""
     try:

@@ -27,6 +27,7 @@ from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes
 from dotadd.solvers.clock import Clock
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
+from dotadd.sources.base import Source
 
 RULES = ("best", "one_standard_error")
 
@@ -154,12 +155,15 @@ class LinearSVMCV(Estimator):
         Cs = self._checked(machine, groups, times)
         how = How(machine._proposed(X, announce) if self.phi is None else self.phi, on_progress, announce, None, False)
         ids = [name for name in (groups, times) if isinstance(name, str)]
-        source = open_source(X, column(y), sample_weight, like=columns_read(how.phi), ids=ids)
+        here = () if isinstance(X, Source) else ids  # a source has been told already which to carry along
+        source = open_source(X, column(y), sample_weight, like=columns_read(how.phi), ids=here)
         memory = memory_for(machine, how)
         source.bound(memory)
         seed = machine._seed()
 
         def folds_of(codes: np.ndarray, classes: np.ndarray, named: np.ndarray | None) -> Folds:
+            if ids and named is None:
+                raise DotaddError(f"{source.name} does not bring column {ids[0]!r} along: open it with ids={ids}")
             together, order = (named if isinstance(given, str) else given for given in (groups, times))
             folds = self._folds(codes, together, order, seed)
             require_classes(folds, codes, classes)

@@ -1,0 +1,271 @@
+"""Choosing C by cross-validation: `dotadd train -C auto`, and `dotadd tune` for several features."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import numpy as np
+from cyclopts import Parameter
+
+from dotadd.cli.options import OUTPUT, Count, Reading, Solving, Training, columns_for, tell_skipped, title_of
+from dotadd.cli.progress import BAR_INSIDE, LINE, Attendant
+from dotadd.cli.screen import duration, facts, number, shortened, show_table, tell
+from dotadd.errors import DotaddError, NotConvergedWarning
+
+if TYPE_CHECKING:
+    from dotadd.cli.large import Streaming
+    from dotadd.estimators.cross_validation import LinearSVMCV
+    from dotadd.model.file import Record
+    from dotadd.solvers.result import Progress
+
+FOLDS, VALUES = 5, 10
+
+
+@Parameter(name="*", group="Choosing C")
+@dataclass(frozen=True, kw_only=True)
+class Choosing:
+    """How a machine is judged by rows that it was not trained on."""
+
+    cv: Count | None = None
+    """Judge by so many folds (5 with -C auto), each held out in its turn."""
+
+    Cs: Annotated[str | None, Parameter(name="--Cs")] = None
+    """The values of C to try, such as 0.01,0.1,1, or how many: 10 by default, spread over six decades."""
+
+    scoring: str | None = None
+    """What is best: accuracy by default, roc_auc, average_precision, f1_macro or any other name of scikit-learn's."""
+
+    group: str | None = None
+    """Column whose rows of one value stay together in a fold, such as a person or a chromosome."""
+
+    time: str | None = None
+    """Column with times: each fold is tested on what comes after the rows that it is trained on."""
+
+    rule: Literal["best", "one_standard_error"] = "best"
+    """Take the C with the best mean, or the smallest that is within a standard error of it."""
+
+    probability: Literal["sigmoid", "isotonic", "none"] = "none"
+    """Learn probabilities from the held-out scores; the logistic loss has them without."""
+
+    threshold: str | None = None
+    """Predict for a purpose, by a threshold chosen on the held-out scores: precision=0.99, recall=0.9, fpr=1e-4 or
+    costs such as fp=5,fn=1."""
+
+    def wanted(self, solving: Solving) -> bool:
+        """Whether there are folds; refuses options that would need them."""
+        if self.cv is not None or solving.cost == "auto":
+            return True
+        needing = {
+            "--Cs": self.Cs, "--scoring": self.scoring, "--group": self.group, "--time": self.time,
+            "--rule": self.rule != "best", "--probability": self.probability != "none", "--threshold": self.threshold,
+        }  # fmt: skip
+        for name, given in needing.items():
+            if given:
+                raise DotaddError(f"{name} is for folds: give -C auto, or --cv with a number of them")
+        return False
+
+    @property
+    def ids(self) -> list[str]:
+        """Columns that folds are made by."""
+        if self.group is not None and self.time is not None:
+            raise DotaddError("--group and --time cut the rows in two ways: give one of them")
+        return [name for name in (self.group, self.time) if name is not None]
+
+    def svm(self, solving: Solving, solver: str, *, refit: bool = True) -> LinearSVMCV:
+        """The estimator that these options describe."""
+        from dotadd.estimators.cross_validation import LinearSVMCV
+
+        shared = replace(solving, cost=1.0).svm(solver).get_params(deep=False)
+        del shared["C"]
+        return LinearSVMCV(
+            Cs=self.values(solving),
+            cv=self.cv or FOLDS,
+            scoring=self.scoring,
+            rule=self.rule,
+            probability=None if self.probability == "none" else self.probability,
+            threshold=self.threshold,
+            refit=refit,
+            **shared,
+        )
+
+    def values(self, solving: Solving) -> list[float] | int:
+        """The values of C that are tried, or how many."""
+        if solving.cost != "auto":
+            if self.Cs is not None:
+                raise DotaddError("--Cs are values to choose from: give -C auto with them")
+            return [solving.cost]
+        if self.Cs is None:
+            return VALUES
+        words = [word.strip() for word in self.Cs.split(",")]
+        if len(words) == 1 and words[0].isdigit():
+            return int(words[0])
+        try:
+            return [float(word) for word in words]
+        except ValueError:
+            raise DotaddError(f"--Cs {self.Cs} is no list of numbers such as 0.01,0.1,1, nor how many") from None
+
+    def fit_options(self) -> Record:
+        """The arguments of `fit` about folds."""
+        return {"groups": self.group, "times": self.time}
+
+
+def refuse_unfit(streaming: Streaming, *, cluster: bool, kernel: bool) -> None:
+    """Refuse what does not go with folds."""
+    if kernel:
+        raise DotaddError("-C auto and --cv are for linear machines, and not for --kernel")
+    if cluster:
+        raise DotaddError("-C auto and --cv choose on one machine: leave out --workers and --scheduler")
+    if streaming.asked:
+        raise DotaddError("cross-validation keeps no checkpoint: leave out --checkpoint and --resume")
+
+
+class FoldWatch(Attendant):
+    """Told when each of many fits is done."""
+
+    def __enter__(self) -> FoldWatch:
+        self.began = time.monotonic()
+        self.most = 0
+        super().__enter__()
+        return self
+
+    def __call__(self, progress: Progress, which: int, fits: int) -> None:
+        self.most = max(self.most, which + 1)
+        now = time.monotonic()
+        if self.quiet or now - self.last_shown < (LINE if self.bar is None else BAR_INSIDE):
+            return
+        self.last_shown = now
+        spent, share = now - self.began, self.most / fits
+        left = f", about {duration(max(1.0, spent / share - spent))} left" if share < 1 else ""
+        text = f"fit {self.most:,} of {fits:,}  {duration(spent)}{left}"
+        if self.bar is None:
+            tell(text)
+        else:
+            self.bar.update(self.task, description=text, total=1.0, completed=share)
+
+
+def show_choice(svm: LinearSVMCV) -> None:
+    """The table of what was tried, and what to make of it."""
+    found = svm.cv_results_
+    chosen = int(np.flatnonzero(found["param_C"] == svm.C_)[0])
+    columns = (found[f"{name}_test_score"] for name in ("mean", "std", "pooled"))
+    rows = [
+        [f"{C:.3g}" + " *" * (k == chosen), *(f"{score:.4f}" for score in scores), f"{passes:,}", number(gap, 2)]
+        for k, (C, *scores, passes, gap) in enumerate(
+            zip(found["param_C"], *columns, found["max_passes"], found["max_gap"], strict=True)
+        )
+    ]
+    name = svm.scoring or "accuracy"
+    title = f"{name} on rows held out by {len(svm.scores_)} folds"
+    show_table(["C", "mean", "spread", "pooled", "passes", "gap"], rows, title=title)
+    if (told := at_the_edge(svm)) is not None:
+        tell(told)
+
+
+def at_the_edge(svm: LinearSVMCV) -> str | None:
+    """What to try if the best C is the first or last one."""
+    Cs = svm.cv_results_["param_C"]
+    if len(Cs) < 2 or Cs[0] < svm.C_ < Cs[-1] or svm.rule != "best":
+        return None
+    side = "smallest" if Cs[0] == svm.C_ else "largest"
+    return f"the best C is the {side} that was tried: try others with --Cs"
+
+
+def tune(
+    *data: str,
+    features: Annotated[list[str] | None, Parameter(negative="")] = None,
+    plot: Annotated[str | None, Parameter(group=OUTPUT)] = None,
+    solver: str = "auto",
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    choosing: Choosing = Choosing(),
+    training: Training = Training(),  # noqa: B008
+    reading: Reading = Reading(),  # noqa: B008
+) -> None:
+    """Try several features, each with many values of C.
+
+    For each expression of --features, machines are trained on folds of the data and
+    judged by the rows that were held out. A line for each tells the best C and how
+    good it is; the features that are best stand first.
+
+    Examples:
+
+        dotadd tune mails.csv --column text --label spam \\
+            --features "WordNGrams((1, 2)).tfidf()" --features "NGrams((3, 5)).tfidf()"
+        dotadd tune sites.fasta --features "Spectrum(6)" --features "Spectrum(8)" \\
+            --scoring roc_auc --plot tuned.svg
+
+    Parameters
+    ----------
+    data
+        One or more files, as for training.
+    features
+        A feature map, written as in Python; as often as there are such to try.
+    plot
+        Draw the scores over C to this file: .svg, .png or .pdf.
+    solver
+        The algorithm, as for training.
+    quiet
+        No progress.
+    """
+    from dotadd.report.drawing import require_format
+
+    if not data:
+        raise DotaddError("give a data file to try features on")
+    if plot is not None:
+        require_format(plot, ("svg", "png", "pdf"), "pictures of scores")
+    tried: dict[str, Attempt] = {}
+    expressions: list[str | None] = [*features] if features else [None]
+    for expression in expressions:
+        asked = Solving(features=expression, cost="auto", **asdict(training))
+        svm = choosing.svm(asked, solver, refit=False)
+        source = reading.open(list(data), ids=choosing.ids)
+        if (columns := columns_for(svm, source, quiet=quiet)) is not None:
+            source = reading.open(list(data), columns, ids=choosing.ids)
+        name = expression or repr(svm.phi or "the numbers themselves")
+        watch = FoldWatch(title_of(data), asked, log=None, quiet=quiet)
+        with watch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConvergedWarning)
+            began = time.perf_counter()
+            svm.fit(source, on_progress=watch, announce=watch.announce, **choosing.fit_options())
+        tell_skipped(source)
+        tried[name] = Attempt(svm, time.perf_counter() - began)
+    show_tried(tried)
+    if plot is not None:
+        from dotadd._util.atomic import replacing
+        from dotadd.report.tuning import picture
+
+        drawn = picture({name: one.svm for name, one in tried.items()}, title_of(data), plot.rsplit(".", 1)[-1].lower())
+        with replacing(plot) as temporary:
+            temporary.write_bytes(drawn)
+        facts({"picture": plot})
+
+
+class Attempt(NamedTuple):
+    """What was found for some features, and in how many seconds."""
+
+    svm: LinearSVMCV
+    seconds: float
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """Mean and spread of the score at the C that was chosen."""
+        found = self.svm.cv_results_
+        k = int(np.flatnonzero(found["param_C"] == self.svm.C_)[0])
+        return float(found["mean_test_score"][k]), float(found["std_test_score"][k])
+
+
+def show_tried(tried: dict[str, Attempt]) -> None:
+    """A line for each of the features, the best first."""
+    order = sorted(tried, key=lambda name: -tried[name].best[0])
+    rows = []
+    for name in order:
+        one, (mean, spread) = tried[name], tried[name].best
+        rows.append([name, f"{one.svm.C_:.3g}", f"{mean:.4f}", f"{spread:.4f}", duration(one.seconds)])
+    first = tried[order[0]].svm
+    title = f"{first.scoring or 'accuracy'} on rows held out by {len(first.scores_)} folds"
+    show_table(["features", "best C", "mean", "spread", "time"], rows, title=title)
+    for name in order:
+        if (told := at_the_edge(tried[name].svm)) is not None:
+            tell(f"{shortened(name, 60)}: {told}")
