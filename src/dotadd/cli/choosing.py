@@ -33,7 +33,7 @@ class Choosing:
     """Judge by so many folds (5 with -C auto), each held out in its turn."""
 
     Cs: Annotated[str | None, Parameter(name="--Cs")] = None
-    """The values of C to try, such as 0.01,0.1,1, or how many: 10 by default, spread over six decades."""
+    """The values of C to try, such as 0.01,0.1,1, or how many: 10 by default, spread over five decades."""
 
     scoring: str | None = None
     """What is best: accuracy by default, roc_auc, average_precision, f1_macro or any other name of scikit-learn's."""

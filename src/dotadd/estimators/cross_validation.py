@@ -40,8 +40,8 @@ class LinearSVMCV(Estimator):
     phi, loss, solver, intercept, class_weight, tol, memory, keep, max_passes, random_state, n_jobs, dtype :
         as for LinearSVM
     Cs : int or list of float
-        The values of C to try. A number means so many, evenly spaced by their logarithms, over three decades to each
-        side of 1 / |phi|^2 (rounded to a power of ten).
+        The values of C to try. A number means so many, evenly spaced by their logarithms, from three decades below
+        1 / |phi|^2 (rounded to a power of ten) to two above it.
     cv : int, splitter or list of (train, test)
         So many folds, each with its share of every class; or what scikit-learn takes, such as a KFold or pairs of row
         numbers. With `groups` in `fit`, the rows of a group stay together; with `times`, each fold is tested on what

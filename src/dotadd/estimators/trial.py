@@ -33,7 +33,7 @@ from dotadd.sources.base import Chunk, Source, TooLargeError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DECADES = 3  # of C to each side of where it weighs the losses as much as an example is long
+BELOW, ABOVE = 3, 2  # decades of C around where it weighs the losses as much as an example is long
 LOOKED_AT = 1 << 20  # bytes of rows on disk that tell how long rows are
 
 MakeFolds = Callable[[np.ndarray, np.ndarray, "np.ndarray | None"], Folds]
@@ -217,7 +217,7 @@ class Trial:
         lengths = squared_norms()
         lengths = lengths[lengths > 0.0]
         scale = 10.0 ** np.round(np.log10(np.median(lengths))) if len(lengths) else 1.0
-        exponents = np.linspace(-DECADES, DECADES, self.asked) if self.asked > 1 else np.zeros(1)
+        exponents = np.linspace(-BELOW, ABOVE, self.asked) if self.asked > 1 else np.zeros(1)
         return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
 
 
