@@ -29,6 +29,7 @@ def test_a_file_of_0_1_loads_and_predicts_as_then(name):
     if not isinstance(rows[0], str):
         rows = np.array(rows, np.uint8 if name == "lbp" else np.float64)
     model = dotadd.load(FILES / f"{name}.dotadd")
+    assert model.read_as == {}  # which 0.1 did not remember
     np.testing.assert_allclose(model.decision_function(rows), said["scores"], rtol=1e-4, atol=2e-6)
     if said["features"] is not None:
         assert model.phi == parse(said["features"], maps_of_0_1()).resolve(model.shape)

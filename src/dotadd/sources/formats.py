@@ -206,7 +206,7 @@ def format_of_folder(path: str, names: Sequence[str]) -> str:
     images = sum(name.lower().endswith(IMAGES) for name in names)
     if 2 * images >= len(names):
         return "images"
-    endings = {Path(name).suffix.lower() for name in names if not name.lower().endswith(IMAGES)}
+    endings = {os.path.splitext(name)[1].lower() for name in names if not name.lower().endswith(IMAGES)}
     if endings <= _ENDINGS.keys() - {TEXT}:
         raise DataError(f"is a folder of data files; give them by a pattern like folder/*{min(endings)}", path)
     return "texts"

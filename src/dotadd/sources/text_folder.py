@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dotadd._util.compressed import decompressed, largest_record, reading, too_large
+from dotadd._util.compressed import COMPRESSED, decompressed, largest_record, reading, too_large
 from dotadd.data.batches import Strings
 from dotadd.errors import DataError, UnusedFilesWarning
 from dotadd.sources.base import Chunk
@@ -51,11 +51,15 @@ class TextFolder(Folder):
                 if self.on_progress is not None:
                     self.on_progress((row + 1) / len(names))
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._alone = os.path.isfile(self.path)
+
     def _file(self, name: str) -> str:
-        return self.path if os.path.isfile(self.path) else super()._file(name)
+        return self.path if self._alone else super()._file(name)
 
     def _names(self) -> list[str]:
-        if os.path.isfile(self.path):
+        if self._alone:
             return [os.path.basename(self.path)]
         names, hidden = files_inside(self.path)
         images = [name for name in names if name.lower().endswith(IMAGES)]
@@ -79,14 +83,11 @@ class TextFolder(Folder):
         """A text, None if it cannot be used."""
         path = self._file(name)
         try:
-            parts: list[bytes] = []
-            with decompressed(path) as (_, file), reading(path):
-                while more := file.read(STEP):  # which makes room for as much as it is asked for
-                    parts.append(more)
-                    if len(parts) * STEP > most + STEP:
-                        break
-            text = b"".join(parts)
-            if len(text) > most:
+            with reading(path), open(path, "rb", buffering=0) as file:
+                text = file.readall() if os.fstat(file.fileno()).st_size <= most else None
+            if text is not None and text.startswith(tuple(COMPRESSED)):
+                text = _unpacked(path, most)
+            if text is None:
                 raise too_large(most, path, budget=self.largest is not None)
             if b"\0" in text:
                 raise DataError(f"{NO_TEXT}; move it away, or leave it out by on_bad_row= (--on-bad-row skip)", path)
@@ -94,6 +95,17 @@ class TextFolder(Folder):
             self.bad_row(error)
             return None
         return text.removeprefix(BOM)
+
+
+def _unpacked(path: str, most: int) -> bytes | None:
+    """A text that is compressed, None if it is larger than this."""
+    parts: list[bytes] = []
+    with decompressed(path) as (_, file), reading(path):
+        while more := file.read(STEP):  # which makes room for as much as it is asked for
+            parts.append(more)
+            if sum(map(len, parts)) > most:
+                return None
+    return b"".join(parts)
 
 
 def _shown(names: Sequence[str]) -> str:
