@@ -178,6 +178,25 @@ def test_predictions_are_those_of_one_machine_in_a_set_of_parquet_files(folder, 
         np.testing.assert_allclose(there[measure], here[measure], err_msg=measure)
 
 
+def test_columns_are_carried_along_and_what_a_model_remembers_reaches_workers(folder, address):
+    for part in "ab":
+        lines = [f"{part}{k},{k % 2},{1 - k % 2},{k % 2}\n" for k in range(20)]
+        (folder / f"{part}.csv").write_text("".join(["who,x,z,label\n", *lines]))
+        (folder / f"{part}.zero").write_text("".join(f"{k % 2} 0:{k % 2} 1:{1 - k % 2}\n" for k in range(20)))
+    phi = ["--features", 'Number("x", "z")']
+    assert run(["train", "?.csv", "-o", "m", "-q", *phi, "--scheduler", address]) == 0
+    assert run(["predict", "m", "?.csv", "--id", "who", "-o", "scores", "--scheduler", address]) == 0
+    table = pq.read_table(folder / "scores")
+    assert table.column_names == ["who", "label", "score"]
+    assert table["who"].to_pylist() == [f"{part}{k}" for part in "ab" for k in range(20)]
+    assert table["label"].to_pylist() == [k % 2 for k in range(20)] * 2
+    reading = ["--format", "libsvm", "--zero-based"]
+    assert run(["train", "?.zero", "-o", "n", "-q", *reading, "--scheduler", address]) == 0
+    assert dotadd.load("n").read_as == {"format": "libsvm", "zero_based": True}
+    assert run(["evaluate", "n", "?.zero", "--scheduler", address, "--log", "there"]) == 0
+    assert json.loads((folder / "there").read_text())["accuracy"] == 1.0
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 def test_a_bad_row_in_prediction_is_one_line_with_its_place(folder, address, capsys, command):
     assert run(["train", "part-0.svm", "-o", "m", "-C", "0.1", "-q"]) == 0
