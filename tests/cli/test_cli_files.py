@@ -163,6 +163,51 @@ def test_standard_input_is_private_and_gone_afterwards(folder, monkeypatch, smal
     assert not list(folder.glob("dotadd-*"))
 
 
+def test_standard_input_that_is_no_text_is_moved_to_disk_when_it_grows(folder, monkeypatch, capsys):
+    run(["train", "lines.txt", "-o", "m", "-q", *PHI])
+    data = Path("mails.parquet").read_bytes()
+    small = data.index(b"\n") + 101  # so that it is in memory when its format is told
+    assert len(data) > small
+    monkeypatch.setattr(standard_input, "SMALL", small)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    places = []
+    real = standard_input.Arriving.put_all
+
+    def noted(self):
+        places.append(Path(self.path).parent.parent)
+        real(self)
+        places.append(Path(self.path).parent.parent)
+
+    monkeypatch.setattr(standard_input.Arriving, "put_all", noted)
+    monkeypatch.setattr(sys, "stdin", Piped(Trickle(data, [100])))
+    assert run(["predict", "m", "-", "--column", "text"]) == 0
+    assert len(shown(capsys)) == len(ROWS)
+    assert places == [Path(standard_input.IN_MEMORY), folder]
+    assert not list(folder.glob("dotadd-*"))
+
+
+def test_what_a_killed_command_has_left_is_removed_and_what_is_in_use_is_not(folder, monkeypatch):
+    monkeypatch.setattr(standard_input, "IN_MEMORY", str(folder))
+    run(["train", "lines.txt", "-o", "m", "-q", *PHI])
+    code = (
+        "import sys; from dotadd._util import standard_input as s; s.IN_MEMORY = sys.argv[1];"
+        "s.standard_input(); print(flush=True); import time; time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdin.write(b"secret")
+        other.stdin.close()
+        other.stdout.readline()
+        (left,) = folder.glob("dotadd-*")
+        for killed in (False, True):
+            if killed:
+                other.kill()
+                other.wait()
+            fed(monkeypatch, b"cheap pills\n")
+            assert run(["predict", "m", "-"]) == 0
+            assert list(folder.glob("dotadd-*")) == ([] if killed else [left])
+            assert killed or (left / standard_input.NAME).read_bytes() == b"secret"
+
+
 def test_training_on_standard_input_that_takes_more_than_memory_leaves_nothing(folder, monkeypatch, capsys):
     monkeypatch.setattr(standard_input, "SMALL", 10)
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -227,6 +272,8 @@ class Trickle:
         size = self.sizes.pop(0)
         found, self.data = self.data[:size], self.data[size:]
         return found
+
+    read = read1
 
     def fileno(self) -> int:
         raise io.UnsupportedOperation

@@ -1,7 +1,8 @@
 """Standard input as a file that can be read again and again: all of it, or a piece at a time as it comes. The file is
 private, and in memory while it is small.
 
-It is removed when the command ends, whatever ends it but SIGKILL. In messages it is called what it is.
+It is removed when the command ends; what one that was killed has left, by the next one that reads standard input. In
+messages it is called what it is.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import cast
 
+from dotadd._util.locks import SHARED, try_lock
+from dotadd._util.private_store import is_private
 from dotadd.errors import DataError
 
 DASH, DEVICE = "-", "/dev/stdin"  # what it is called on a command line
@@ -24,7 +28,10 @@ SMALL = 16 << 20  # bytes that are kept in memory, where the system has a place 
 STEP = 1 << 20
 IN_MEMORY = "/dev/shm"
 
+PREFIX = "dotadd-input-"
+
 _folder: str | None = None
+_lock = -1  # a descriptor of the file, which is locked as long as its process lives
 
 
 def as_device(arguments: Sequence[str]) -> list[str]:
@@ -39,8 +46,6 @@ def standard_input() -> str:
     if _folder is not None:
         return os.path.join(_folder, NAME)
     arriving = Arriving()
-    while len(arriving.text) <= SMALL and arriving.more():
-        pass
     arriving.put_all()
     return arriving.path
 
@@ -61,10 +66,15 @@ class Arriving:
     @property
     def path(self) -> str:
         """The file. Until something is put into it, it can be anywhere."""
-        global _folder  # there is one standard input
+        global _folder, _lock  # there is one standard input
         if _folder is None:
             small = len(self.text) <= SMALL and os.access(IN_MEMORY, os.W_OK | os.X_OK)
-            _folder = tempfile.mkdtemp(prefix="dotadd-", dir=IN_MEMORY if small else None)  # with mode 0700
+            where = IN_MEMORY if small else tempfile.gettempdir()
+            _sweep(Path(where))
+            _folder = tempfile.mkdtemp(prefix=PREFIX, dir=where)  # with mode 0700
+            _lock = os.open(os.path.join(_folder, NAME), os.O_RDWR | os.O_CREAT, 0o600)
+            with suppress(OSError):  # a disk without locks, from which nothing is swept
+                try_lock(_lock)
         return os.path.join(_folder, NAME)
 
     def more(self) -> bool:
@@ -83,6 +93,10 @@ class Arriving:
 
     def put_all(self) -> None:
         """Let the file hold all that there is."""
+        while len(self.text) <= SMALL and self.more():
+            pass
+        if len(self.text) > SMALL:
+            forget()  # where there is only room for what is small
         with open(self.path, "wb") as file:
             file.write(self.text)
             self.text = bytearray()
@@ -99,10 +113,29 @@ def _is_there(stream: BufferedReader) -> bool:
 
 def forget() -> None:
     """Remove the file, if there is one."""
-    global _folder
-    if _folder is not None:
-        shutil.rmtree(_folder, ignore_errors=True)
-        _folder = None
+    global _folder, _lock
+    if _folder is None:
+        return
+    if not SHARED:  # Windows removes nothing that is open
+        os.close(_lock)
+    shutil.rmtree(_folder, ignore_errors=True)
+    if SHARED:
+        os.close(_lock)
+    _folder, _lock = None, -1
+
+
+def _sweep(where: Path) -> None:
+    """Remove what killed commands have left there."""
+    for folder in where.glob(f"{PREFIX}*") if SHARED else ():
+        if not is_private(folder):
+            continue
+        with suppress(OSError):  # one that is about to be made has no file yet
+            descriptor = os.open(folder / NAME, os.O_RDWR)
+            try:
+                if try_lock(descriptor):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 def named(text: str) -> str:
