@@ -171,6 +171,14 @@ class Origins(NamedTuple):
         return Origins(*(array[at] for array in self))
 
 
+class Holes(NamedTuple):
+    """Slots of values that may be missing: where a row has written nothing there, the value is not 0 but unknown. And
+    slots that tell of it, which have no scale."""
+
+    values: np.ndarray = np.empty(0, np.int64)
+    flags: np.ndarray = np.empty(0, np.int64)
+
+
 class FeatureMap(Part, Methods):
     """phi: raw examples in, sparse rows of a block out.
 
@@ -208,6 +216,10 @@ class FeatureMap(Part, Methods):
     def is_dense(self, shape: Shape) -> bool:
         """Whether rows of data of this shape have a value in every slot."""
         return False
+
+    def holes(self) -> Holes:
+        """Where values may be missing, and which slots tell of it; to be called once all is learned."""
+        return Holes()
 
     def learn(self, batch: Batch) -> FeatureMap:
         """The same map, with room for every feature of these training rows; to be called after `resolve`.
@@ -301,14 +313,17 @@ class FeatureMap(Part, Methods):
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         """What the nth[h]-th non-zero (from 0) that `fill` writes for row rows[h] stands for, and -1 beside it; or, if
-        the row has fewer, how far beyond its last one nth[h] is. By default non-zeros are counted and stay unnamed."""
+        the row has fewer, how far beyond its last one nth[h] is. By default they are called what their slots are."""
         distinct, at = np.unique(rows, return_inverse=True)
         bound = self.bound(batch)
         bounds = np.full(len(distinct), bound, np.int64) if np.ndim(bound) == 0 else np.asarray(bound)[distinct]
         block = Block.scratch(bounds, self.dim)
         self.fill(batch, distinct, block)
-        beyond = nth - (block.end - block.start)[at]
-        return Origins.unnamed(repr(self), len(rows)), np.where(beyond < 0, -1, beyond)
+        assert block.indices is not None
+        beyond, found = nth - (block.end - block.start)[at], Origins.unnamed(repr(self), len(rows))
+        inside = np.flatnonzero(beyond < 0)
+        found.put(inside, self.invert(block.indices[block.start[at[inside]] + nth[inside]]))
+        return found, np.where(beyond < 0, -1, beyond)
 
     def invert(self, slots: np.ndarray) -> Origins:
         """What these slots stand for, where it can be told from their numbers."""

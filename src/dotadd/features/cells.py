@@ -18,7 +18,7 @@ from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.data.table import Table
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Origins, Shape
+from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.columns import column_name
 from dotadd.features.forms import slot_of
 from dotadd.features.leaves import checked_bits, named_by_row
@@ -58,7 +58,9 @@ class Number(CellMap):
     """The numbers of some columns as they are; `.scaled("std")` brings them to one size.
 
     missing: what an empty cell is: "indicator" (the default) gives each column a second feature, which is 1 where the
-    number is missing; "zero" takes it for 0; "refuse" does not take such rows.
+    number is missing; "zero" takes it for 0; "refuse" does not take such rows. With an indicator, `.scaled` looks at
+    the numbers that are there, those that are missing are 0 (the mean, where it is subtracted), and the indicator is
+    left as it is.
     """
 
     distinct, keeps, asks = True, False, "number"
@@ -82,6 +84,10 @@ class Number(CellMap):
     @property
     def dim(self) -> int:
         return len(self.columns) * (2 if self.missing == "indicator" else 1)
+
+    def holes(self) -> Holes:
+        count = len(self.columns)
+        return Holes(np.arange(count), np.arange(count, self.dim)) if self.missing == "indicator" else Holes()
 
     def bound(self, batch: Batch) -> int:
         return len(self.columns)
@@ -112,15 +118,6 @@ class Number(CellMap):
         found = Origins.unnamed(repr(self), len(slots))
         found.text[:] = [self._name(int(slot)).encode() for slot in slots]
         return found
-
-    def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        block = Block.scratch(np.full(len(rows), len(self.columns)), self.dim)
-        self.fill(batch, rows, block)
-        assert block.indices is not None
-        inside = nth < block.end - block.start
-        found = Origins.unnamed(repr(self), len(rows))
-        found.put(np.flatnonzero(inside), self.invert(block.indices[(block.start + nth)[inside]]))
-        return found, np.where(inside, -1, nth - (block.end - block.start))
 
     def _name(self, slot: int) -> str:
         name = self.columns[slot % len(self.columns)]

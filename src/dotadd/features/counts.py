@@ -22,7 +22,7 @@ from dotadd.core.block import Block
 from dotadd.core.kept import merge
 from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Origins, Shape
+from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.learning import Learner, PartsLearner, bounds_of, ids_of, learned
 from dotadd.features.methods import in_brackets
 
@@ -96,6 +96,9 @@ class Revalued(FeatureMap):
 
     def is_dense(self, shape: Shape) -> bool:
         return self.phi.is_dense(shape)
+
+    def holes(self) -> Holes:
+        return self.phi.holes()
 
     def resolve(self, shape: Shape) -> FeatureMap:
         return self.around(self.phi.resolve(shape))

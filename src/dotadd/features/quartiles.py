@@ -5,7 +5,8 @@ are known between which it lies, and its rank among the values between them. A p
 buckets, with the smallest and the largest of each; the bucket that has the rank is what is looked at in the next one.
 It ends when smallest and largest are the same. Numbers are compared as 64-bit integers of the same order, so that
 buckets of equal width halve any float64 in the end; four passes are usual, and two if there are few different values.
-Zeros that are not written down are counted at the end of a pass, as the rows without a value.
+Zeros that are not written down are counted at the end of a pass, as the rows without a value; where values may be
+missing (FeatureMap.holes), such rows do not count.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class Quartiles(Totals):
         self._buckets = 0
         self._ranks: np.ndarray | None = None  # None in the first pass, when the number of rows is not known
 
-    def begin(self, dim: int) -> None:
+    def begin(self, dim: int, holes: np.ndarray) -> None:
         if self._limits is None:
             self._look_at(np.array([[[0]], [[LAST]], [[0]]], np.uint64).repeat(dim, 2))
-        super().begin(dim)
+        super().begin(dim, holes)
 
     def _look_at(self, limits: np.ndarray) -> None:
         """Buckets for the next pass."""
@@ -74,13 +75,11 @@ class Quartiles(Totals):
         counts, least, most = (self.arrays[name] for name in ("counts", "least", "most"))
         assert self._limits is not None
         self._add_zeros(counts, least, most)
-        dim = counts.shape[1]
         if self._ranks is None:  # the same histogram serves all
-            at = np.array(LEVELS) * (self.rows - 1)
-            ranks = np.stack([np.floor(at), np.ceil(at)], 1).reshape(-1).astype(np.int64)
-            self._ranks = np.repeat(ranks[:, None], dim, 1)
+            at = self._places()
+            self._ranks = np.stack([np.floor(at), np.ceil(at)], 1).reshape(2 * len(at), -1).astype(np.int64)
             counts, least, most = (
-                np.broadcast_to(array, (len(ranks), *array.shape[1:])) for array in (counts, least, most)
+                np.broadcast_to(array, (len(self._ranks), *array.shape[1:])) for array in (counts, least, most)
             )
         limits = np.zeros((3, *self._ranks.shape), np.uint64)
         for t, ranks in enumerate(self._ranks):
@@ -90,6 +89,7 @@ class Quartiles(Totals):
             self._ranks[t] = ranks - (np.take_along_axis(until, bucket, 1) - here)[:, 0]
             limits[0, t] = np.take_along_axis(least[t], bucket, 1)[:, 0]
             limits[1, t] = np.take_along_axis(most[t], bucket, 1)[:, 0]
+        limits[:2, :, self.counted() == 0] = ZERO  # nobody knows, and 0 does no harm
         self._limits = limits
         if (limits[0] == limits[1]).all():
             return False
@@ -100,18 +100,22 @@ class Quartiles(Totals):
     def _add_zeros(self, counts: np.ndarray, least: np.ndarray, most: np.ndarray) -> None:
         assert self._limits is not None
         low, high, shift = self._limits
-        missing = self.rows - self.arrays["stored"]
+        missing = self.counted() - self.arrays["stored"]
         t, slot = np.nonzero((low <= ZERO) & (high >= ZERO) & (missing > 0))
         place = (t, slot, ((ZERO - low[t, slot]) >> shift[t, slot]).astype(np.int64))
         counts[place] += missing[slot]
         least[place], most[place] = np.minimum(least[place], ZERO), np.maximum(most[place], ZERO)
+
+    def _places(self) -> np.ndarray:
+        """Where quantiles stand among the values of each slot that are in order, counted from 0."""
+        return np.array(LEVELS)[:, None] * np.maximum(0, self.counted() - 1)
 
     def _quantiles(self) -> np.ndarray:
         assert self._limits is not None
         keys = self._limits[0]
         bits = np.where(keys >= ZERO, keys ^ ZERO, ~keys)
         below, above = bits.view(np.float64).reshape(len(LEVELS), 2, -1).transpose(1, 0, 2)
-        part = (np.array(LEVELS) * (self.rows - 1) % 1.0)[:, None]
+        part = self._places() % 1.0
         step = above - below
         return np.where(part < 0.5, below + part * step, above - (1.0 - part) * step)
 

@@ -65,7 +65,7 @@ class SlotLearner(Learner):
         if not len(batch):
             return
         phi, totals = self._fixed, self._totals
-        totals.begin(phi.dim)
+        totals.begin(phi.dim, phi.holes().values)
         phi, bounds = phi.prepared(batch), bounds_of(phi, batch)
         room = np.cumsum(bounds)
         first = used = 0
@@ -89,7 +89,7 @@ class SlotLearner(Learner):
             if not self._inside.again():
                 self._fixed = self._inside.done()
             return True
-        self._totals.begin(self._fixed.dim)  # where no row was seen
+        self._totals.begin(self._fixed.dim, self._fixed.holes().values)  # where no row was seen
         self._known = not self._totals.again()
         return not self._known
 
@@ -213,9 +213,14 @@ def _rows_or_share(name: str, value: object) -> int | float:
 class Scaled(Learned):
     """phi as (x - center) * factor in each slot, computed in float64; as StandardScaler, MaxAbsScaler and RobustScaler.
 
-    how, center: see FeatureMap.scaled. Centred rows have a value in every slot. `numbers` are the factors, or centers
-    and factors; in float64, but the factors are rounded to float32.
+    how, center: see FeatureMap.scaled. Centred rows have a value in every slot, but for those where values may be
+    missing, and those that tell of it: there, what is not written stays 0. `numbers` are the factors, or centers and
+    factors; in float64, but the factors are rounded to float32.
     """
+
+    order = np.empty(0, np.int64)
+    """Of centred rows: which value of a row each slot has, and -1 for those that only some rows have; empty where all
+    rows have all slots."""
 
     own = ("how", "center")
     kinds: Mapping[str, type[Moments | Largest | Quartiles]] = {"std": Moments, "max": Largest, "robust": Quartiles}
@@ -251,37 +256,55 @@ class Scaled(Learned):
         assert not isinstance(totals, Largest)
         return np.stack([totals.means(), factors])
 
+    def _made(self, phi: FeatureMap, totals: Totals | None) -> FeatureMap:
+        if totals is None:
+            return self._with(phi, None)
+        holes, numbers, optional = phi.holes(), self.numbers_of(totals), np.zeros(phi.dim, bool)
+        numbers[:-1, holes.flags], numbers[-1, holes.flags] = 0.0, 1.0
+        optional[np.concatenate(holes)] = True
+        return self._ordered(phi, numbers, optional)
+
+    def _ordered(self, phi: FeatureMap, numbers: np.ndarray, optional: np.ndarray) -> Self:
+        """With these numbers, and with slots that rows may leave out."""
+        twin = self._with(phi, numbers)
+        some = self.center and optional.any()
+        twin.order = np.where(optional, -1, np.cumsum(~optional) - 1) if some else Scaled.order
+        return twin
+
     def state(self) -> dict[str, np.ndarray]:
         inside = {f"phi.{name}": array for name, array in self.phi.state().items()}
-        numbers = self.known()
+        numbers, optional = self.known(), self.order < 0
         center = {"center": numbers[0]} if len(numbers) == 2 else {}
-        return inside | {"factor": numbers[-1].astype(np.float32)} | center
+        left = {"optional": optional.astype(np.uint8)} if optional.any() else {}
+        return inside | {"factor": numbers[-1].astype(np.float32)} | center | left
 
     def with_state(self, state: Mapping[str, np.ndarray]) -> FeatureMap:
         phi = self.phi.with_state(sub_state(state, "phi"))
         factor = checked_state(state, "factor", (np.float32,), phi.dim)
         center = [checked_state(state, "center", (np.float64,), phi.dim)] if self.center else []
-        return self._with(phi, np.stack([*center, factor.astype(np.float64)]))
+        optional = np.zeros(phi.dim, bool)
+        if "optional" in state:  # models of before took what is missing for 0
+            optional = checked_state(state, "optional", (np.uint8,), phi.dim) != 0
+        return self._ordered(phi, np.stack([*center, factor.astype(np.float64)]), optional)
 
     def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.dim if self.center else self.phi.bound(batch)
+        bound = self.phi.bound(batch)
+        if not self.center:
+            return bound
+        rest = int((self.order < 0).sum())
+        return self.dim if not rest else self.dim - rest + np.minimum(bound, rest)
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         numbers = self.known()
         source = Block.scratch(bounds_of(self.phi, batch)[rows], self.dim, dtype=np.float64)
         fill_merged(self.phi, batch, rows, source)
         _scale(
-            source.start, source.end, source.indices, source.values, numbers,
+            source.start, source.end, source.indices, source.values, numbers, self.order,
             block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        if not self.center:
-            return super().origins(batch, rows, nth)
-        inside = nth < self.dim
-        names = Origins.unnamed(repr(self), len(rows))
-        names.put(np.flatnonzero(inside), self.phi.invert(nth[inside]))
-        return names, np.where(inside, -1, nth - self.dim)
+        return FeatureMap.origins(self, batch, rows, nth) if self.center else super().origins(batch, rows, nth)
 
     def written(self, ids: np.ndarray) -> np.ndarray:
         return Revalued.written(self, ids)
@@ -308,22 +331,28 @@ def _within(value):
 
 
 @exact_kernel
-def _scale(start, end, indices, values, numbers, base, scale, cursor, out_indices, out_values):
-    """Append (x - center) * factor, of all slots where there are centers, and of those that are written otherwise."""
+def _scale(start, end, indices, values, numbers, order, base, scale, cursor, out_indices, out_values):
+    """Append (x - center) * factor, of all slots that have a place in the order of centred rows, and of those that are
+    written otherwise."""
     centred, last = len(numbers) == 2, len(numbers) - 1
-    dim = np.uint64(numbers.shape[1])
+    full = centred and len(order) == 0
     for j in range(len(start)):
-        at = np.uint64(cursor[j])
-        if centred:
-            for empty in range(dim):
-                out_indices[at + empty] = np.uint64(base) + empty
-                out_values[at + empty] = scale * _within(-numbers[0, empty] * numbers[1, empty])
-        p = at
+        at = p = np.uint64(cursor[j])
+        for empty in range(np.uint64(numbers.shape[1]) if centred else np.uint64(0)):
+            if full or order[empty] >= 0:
+                out_indices[p] = np.uint64(base) + empty
+                out_values[p] = scale * _within(-numbers[0, empty] * numbers[1, empty])
+                p += np.uint64(1)
         for k in range(np.uint64(start[j]), np.uint64(end[j])):
             slot = np.uint64(indices[k])
             center = numbers[0, slot] if centred else 0.0
-            p = at + slot if centred else p
-            out_indices[p] = np.uint64(base) + slot
-            out_values[p] = scale * _within((values[k] - center) * numbers[last, slot])
-            p += np.uint64(1)
-        cursor[j] = at + dim if centred else p
+            q = p
+            if full:
+                q = at + slot
+            elif centred and order[slot] >= 0:
+                q = at + np.uint64(order[slot])
+            else:
+                p += np.uint64(1)
+            out_indices[q] = np.uint64(base) + slot
+            out_values[q] = scale * _within((values[k] - center) * numbers[last, slot])
+        cursor[j] = p

@@ -12,7 +12,7 @@ import numpy as np
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
-from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape, checked_dim, sub_state
+from dotadd.features.base import Arrays, BadRow, FeatureMap, Holes, Origins, Part, Shape, checked_dim, sub_state
 from dotadd.features.learning import Learner, StackLearner, learned
 
 
@@ -88,6 +88,10 @@ class Stack(FeatureMap):
 
     def is_dense(self, shape: Shape) -> bool:
         return all(part.is_dense(shape) for part in self.parts)
+
+    def holes(self) -> Holes:
+        found = [Holes(*(slots + place.start for slots in part.holes())) for place, part in self._placed()]
+        return Holes(*(np.concatenate(slots) for slots in zip(*found, strict=True)))
 
     def resolve(self, shape: Shape) -> Stack:
         return Stack(*(part.resolve(shape) for part in self.parts))

@@ -24,6 +24,7 @@ from dotadd.features.base import (
     Arrays,
     BadRow,
     FeatureMap,
+    Holes,
     Origins,
     Part,
     Shape,
@@ -159,6 +160,15 @@ class Term(FeatureMap):
 
     def is_dense(self, shape: Shape) -> bool:
         return not self.moved and self.phi.is_dense(shape)
+
+    def holes(self) -> Holes:
+        if self.bits is not None:  # what shares a slot with others has no value of its own
+            return Holes()
+        inside = self.phi.holes()
+        if self.form is None:
+            return inside
+        found = [self._index().find(slots.astype(np.uint64)) for slots in inside]
+        return Holes(*(slots[slots != MISSING].astype(np.int64) for slots in found))
 
     def resolve(self, shape: Shape) -> FeatureMap:
         return self if self._any_width else self.around(self.phi.resolve(shape))

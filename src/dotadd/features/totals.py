@@ -2,7 +2,8 @@
 
 Frequencies   how many rows have it
 Largest       the largest |value|
-Moments       mean and standard deviation, over all rows: those that have nothing there count with 0
+Moments       mean and standard deviation, over all rows: those that have nothing there count with 0, or, where values
+              may be missing (FeatureMap.holes), do not count
 Quartiles     the same of median and quartiles, exactly (quartiles.py)
 
 Counts and largest values do not depend on the order of rows. Sums carry their rounding errors along in a second float64
@@ -35,11 +36,20 @@ class Totals:
     def __init__(self) -> None:
         self.rows = 0
         self.arrays: dict[str, np.ndarray] = {}
+        self.holes = np.empty(0, np.int64)
 
-    def begin(self, dim: int) -> None:
-        """Make room for so many slots, if that was not done before."""
+    def begin(self, dim: int, holes: np.ndarray) -> None:
+        """Make room for so many slots, if that was not done before. In the slots `holes`, rows without a value do not
+        count."""
+        self.holes = holes
         if not self.arrays:
             self.arrays = self.room(dim)
+
+    def counted(self) -> np.ndarray:
+        """Rows that count in each slot; for those who note in "stored" how many have something there."""
+        counted = np.full(len(self.arrays["stored"]), self.rows)
+        counted[self.holes] = self.arrays["stored"][self.holes]
+        return counted
 
     def room(self, dim: int) -> dict[str, np.ndarray]:
         raise NotImplementedError
@@ -106,12 +116,12 @@ class Moments(Totals):
     """Sums of values and of squares, each with the rounding errors of all its additions beside it."""
 
     def room(self, dim: int) -> dict[str, np.ndarray]:
-        required(32 * dim, dim)
-        return {"sums": np.zeros((4, dim))}
+        required(40 * dim, dim)
+        return {"sums": np.zeros((4, dim)), "stored": np.zeros(dim, np.int64)}
 
     def note(self, block: Block) -> None:
         self.rows += len(block)
-        _sum(block.start, block.end, block.indices, block.values, self.arrays["sums"])
+        _sum(block.start, block.end, block.indices, block.values, self.arrays["sums"], self.arrays["stored"])
 
     def joined(self, others: dict[str, np.ndarray]) -> None:
         mine, theirs = self.arrays["sums"], others["sums"]
@@ -119,21 +129,21 @@ class Moments(Totals):
         for k in (0, 2):
             total, error = _two_sum(mine[k], theirs[k])
             sums[k], sums[k + 1] = _two_sum(total, mine[k + 1] + theirs[k + 1] + error)
-        self.arrays["sums"] = sums
+        self.arrays = {"sums": sums, "stored": self.arrays["stored"] + others["stored"]}
 
     def means(self) -> np.ndarray:
         total, rest, _, _ = self.arrays["sums"]
-        return (total + rest) / max(1, self.rows)
+        return (total + rest) / np.maximum(1, self.counted())
 
     def factors(self) -> np.ndarray:
         """1 / standard deviation, from n * variance = sum of squares - (sum)^2 / n."""
         total, rest, squares, squares_rest = self.arrays["sums"]
-        n = float(max(1, self.rows))
+        n = np.maximum(1.0, self.counted())
         total, rest = _two_sum(total, rest)
         product, error = _two_product(total, total)
         error += 2.0 * total * rest
         quotient = product / n
-        back, back_error = _two_product(quotient, np.full_like(quotient, n))
+        back, back_error = _two_product(quotient, n)
         quotient_rest = ((product - back) - back_error + error) / n
         left, left_error = _two_sum(squares, -quotient)
         variance = (left + (left_error + squares_rest - quotient_rest)) / n
@@ -183,11 +193,12 @@ def _largest(start, end, indices, values, largest):
 
 
 @exact_kernel
-def _sum(start, end, indices, values, sums):
+def _sum(start, end, indices, values, sums, stored):
     """sums[0] + sums[1] += x and sums[2] + sums[3] += x^2; see _two_sum and _two_product."""
     for j in range(len(start)):
         for k in range(np.uint64(start[j]), np.uint64(end[j])):
             slot, x = np.uint64(indices[k]), values[k]
+            stored[slot] += 1
             wide = 134217729.0 * x
             high = wide - (wide - x)
             low = x - high
