@@ -8,6 +8,7 @@ from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.fitting import agree
 from dotadd.cluster.shard import Shard
 from dotadd.data.batches import DenseRows, Strings
+from dotadd.data.table import Cells, Table
 from dotadd.errors import FeatureError
 from dotadd.features import Shape, parse
 from dotadd.sources import open as open_source
@@ -23,10 +24,14 @@ TEXT_MAPS = [
     "WordNGrams((1, 2), bits=14).tfidf()", "BagOfWords(bits=12).log().tfidf(smooth=False)",
     "BagOfWords(bits=12).frequent(min_df=0.3).tfidf() + NGrams(2, bits=8).scaled('robust')",
 ]  # fmt: skip
+HOLES = np.where(RNG.random((400, 4)) < [0.3, 0.5, 0.01, 0.9], np.nan, NUMBERS)
+TABLE_MAPS = [f"(Number('a', 'b') + Number('c', 'd')).scaled({how!r})" for how in ("std", "max", "robust")]
 NUMBER_MAPS = ["Linear().scaled('std')", "Linear().scaled('max')", "Linear().scaled('robust')"]
 
 
 def batch_of(text):
+    if text in TABLE_MAPS:
+        return Table.from_columns({name: Cells(numbers=HOLES[:, k]) for k, name in enumerate("abcd")})
     return Strings.from_list(TEXTS) if text in TEXT_MAPS else DenseRows(NUMBERS)
 
 
@@ -47,7 +52,7 @@ def assert_same(phi, other):
 
 
 @pytest.mark.parametrize("parts", [1, 3, 6])
-@pytest.mark.parametrize("text", [*TEXT_MAPS, *NUMBER_MAPS])
+@pytest.mark.parametrize("text", [*TEXT_MAPS, *NUMBER_MAPS, *TABLE_MAPS])
 def test_parts_learn_together_what_one_machine_learns(text, parts):
     batch, owner = batch_of(text), RNG.integers(0, parts, 400)
     if parts > 1:

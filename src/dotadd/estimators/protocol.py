@@ -1,7 +1,7 @@
-"""scikit-learn's estimator protocol without scikit-learn: parameters, tags, feature names.
+"""scikit-learn's estimator protocol without scikit-learn: parameters, tags, feature names, routing of weights.
 
 Importing scikit-learn takes longer than training on a small array, and nothing here needs it: an estimator is what has
-`get_params`, `set_params` and tags. It is imported only where it asks for its own classes (tags, its exceptions).
+`get_params`, `set_params` and tags. It is imported only where it asks for its own classes (tags, requests, exceptions).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dotadd.errors import DotaddError, UntrainedClassWarning
 from dotadd.features.base import FeatureMap
 from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
-from dotadd.model.evaluation import accuracy
 from dotadd.model.file import NO_PROBABILITIES, Classifier, classifier_tags
 from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
@@ -121,12 +120,55 @@ class Estimator:
         return probabilities
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy. Without `y`, X must bring its own labels, as a file does."""
-        if y is not None:
-            return accuracy(y, self.predict(X), sample_weight=sample_weight)
+        """Accuracy. What is not given, labels or weights, X brings itself, as a file or another source does."""
         self._require_fitted()
+        if y is not None:  # a table that has its labels has one more column
+            self._check_feature_names(X)
         model: Classifier = self.model_
-        return model.score(X, sample_weight=sample_weight, n_jobs=self.n_jobs)
+        return model.score(X, column(y), sample_weight, n_jobs=self.n_jobs)
+
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Say which arguments of `fit` pipelines and searches of scikit-learn hand on, where its metadata routing is
+        on: sample_weight=True."""
+        return self._request("fit", requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """The same for `score`."""
+        return self._request("score", requests)
+
+    def get_metadata_routing(self) -> object:
+        """What was said so, for scikit-learn; of the other arguments, that nothing was said."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        said = getattr(self, "_metadata_request", None)
+        if said is None:
+            said = MetadataRequest(owner=type(self).__name__)
+            for method in ("fit", "score"):
+                for name in self._metadata(method):
+                    getattr(said, method).add_request(param=name, alias=None)
+        return said
+
+    @classmethod
+    def _metadata(cls, method: str) -> list[str]:
+        """Arguments of a method beside the data."""
+        return [name for name in inspect.signature(getattr(cls, method)).parameters if name not in ("self", "X", "y")]
+
+    def _request(self, method: str, requests: Mapping[str, bool | str | None]) -> Self:
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            raise RuntimeError(
+                "This method is only available when metadata routing is enabled. You can enable it using "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        known = self._metadata(method)
+        if unknown := sorted(set(requests) - set(known)):
+            raise TypeError(f"{method} has no argument {unknown[0]!r} beside the data; it has {', '.join(known)}")
+        said = self.get_metadata_routing()
+        for name, alias in requests.items():
+            getattr(said, method).add_request(param=name, alias=alias)
+        self._metadata_request = said  # under this name scikit-learn's clone takes it along
+        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; `dotadd.load(path)` reads it."""

@@ -27,6 +27,7 @@ from dotadd.errors import FeatureError
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
 from dotadd.features.methods import Methods
+from dotadd.features.transformer import BESIDE
 
 if TYPE_CHECKING:
     from dotadd.features.stack import Stack
@@ -368,7 +369,7 @@ class FeatureMap(Part, Methods):
         return self._description() == other._description()
 
     def _description(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_fitted"}
+        return {name: value for name, value in vars(self).items() if name not in BESIDE}
 
     def __hash__(self) -> int:
         return hash(repr(self))

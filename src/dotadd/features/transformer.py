@@ -1,4 +1,5 @@
-"""Transformer: a map as scikit-learn sees it, with parameters, `fit`, `transform` to CSR and names of features.
+"""Transformer: a map as scikit-learn sees it, with parameters, `fit`, `transform` to CSR or to a data frame, and names
+of features.
 
 A map is a description. `fit(X)` keeps beside it what the data has told (columns, lengths, features that occur), and
 `transform` works with that; whoever makes another map of this one starts from the description alone. Maps that need to
@@ -9,12 +10,14 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
+from dotadd._util.memory import available, words
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 1 << 24
 WIDEST = 2**63 - 1  # columns of a matrix of SciPy
+OUTPUTS = ("default", "pandas", "polars")
+BESIDE = ("_fitted", "_sklearn_output_config")  # what is kept of maps beside their description
 
 
 class Transformer:
@@ -35,6 +40,8 @@ class Transformer:
 
     _fitted: FeatureMap | None = None
     """What `fit` has made of this map; None before, and where it is the map itself."""
+    _sklearn_output_config: Mapping[str, str] = {}
+    """What `set_output` was told, under the name that scikit-learn looks for."""
 
     def fit(self, X: object, y: object = None) -> Self:
         """See the data, where that is needed: the number of columns, the longest string, the features that occur.
@@ -58,13 +65,17 @@ class Transformer:
         return self
 
     def transform(self, X: object) -> csr_array:
-        """phi of each row: a matrix in which an index that occurs twice in a row has the sum of its values.
+        """phi of each row: a matrix in which an index that occurs twice in a row has the sum of its values; or a data
+        frame, if `set_output` or the configuration of scikit-learn say so.
 
         X: anything `dotadd.open` takes. A map that has to see data first raises until `fit` was called.
         """
+        return self._put_out(self._matrix(X), X)
+
+    def _matrix(self, X: object) -> csr_array:
         from scipy.sparse import vstack
 
-        phi = self._map if self._fitted is None else self._fitted
+        phi = self._as_fitted
         if phi.dim > WIDEST:
             raise FeatureError(f"{self!r} has more ids than a matrix has columns: use .indexed() or .hashed(bits)")
         pieces = [piece for batch in _checked(self._opened(X), phi) for piece in _pieces(phi, batch)]
@@ -75,7 +86,39 @@ class Transformer:
     def fit_transform(self, X: object, y: object = None) -> csr_array:
         """`fit` and then `transform` of the same rows."""
         source = self._opened(X)
-        return self.fit(source).transform(source)
+        return self._put_out(self.fit(source)._matrix(source), X)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """What `transform` gives: "default" a sparse matrix, "pandas" or "polars" a data frame of dense columns; None
+        leaves it as it is. Columns are called as `get_feature_names_out` does; those of a hash by their numbers."""
+        if transform is not None:
+            if transform not in OUTPUTS:
+                raise FeatureError(f"transform has to be one of {', '.join(OUTPUTS)}, and not {transform!r}")
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _put_out(self, matrix: csr_array, X: object) -> csr_array:
+        """The matrix as it is wanted."""
+        usual = sys.modules["sklearn"].get_config()["transform_output"] if "sklearn" in sys.modules else "default"
+        wanted = self._sklearn_output_config.get("transform", usual)
+        if wanted == "default":
+            return matrix
+        nbytes = 8 * matrix.shape[0] * matrix.shape[1]
+        if nbytes > available():
+            raise FeatureError(
+                f"a data frame of {self!r} takes {words(nbytes)}, and {words(available())} are free: "
+                'set_output(transform="default") gives a sparse matrix'
+            )
+        names = self._as_fitted.names(np.arange(matrix.shape[1]), None)
+        columns = [f"x{slot}" if name is None else name for slot, name in enumerate(names)]
+        if wanted == "polars":
+            import polars
+
+            return cast("csr_array", polars.DataFrame(matrix.toarray(), schema=columns, orient="row"))
+        import pandas
+
+        index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
+        return cast("csr_array", pandas.DataFrame(matrix.toarray(), index, columns))
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """What the columns of `transform` are called, where their numbers tell it: columns by their names (or x0, x1,
@@ -83,7 +126,7 @@ class Transformer:
 
         input_features: the names of the columns of the data.
         """
-        phi = self._map if self._fitted is None else self._fitted
+        phi = self._as_fitted
         if phi.dim > MOST_NAMES:
             raise FeatureError(f"{self!r} spans {phi.dim:.3g} features, too many to be named: use .indexed()")
         columns = None if input_features is None else [str(name) for name in input_features]
@@ -109,7 +152,9 @@ class Transformer:
             if name not in known:
                 raise FeatureError(f"{self!r} has no parameter {name!r}; it has {', '.join(known)}")
         if params:
+            told = self._sklearn_output_config
             self.__dict__ = dict(vars(self.with_params(params)))
+            self._sklearn_output_config = told
         return self
 
     def with_params(self, params: Mapping[str, object]) -> FeatureMap:
@@ -128,6 +173,11 @@ class Transformer:
     def _map(self) -> FeatureMap:
         return cast("FeatureMap", self)
 
+    @property
+    def _as_fitted(self) -> FeatureMap:
+        """What `fit` has made of it, where there is something to be made."""
+        return self._map if self._fitted is None else self._fitted
+
     def __copy__(self) -> Self:
         """What is made of a copy is another map: it has seen nothing."""
         twin = type(self).__new__(type(self))
@@ -138,7 +188,7 @@ class Transformer:
         return copy.copy(self)
 
     def __sklearn_is_fitted__(self) -> bool:
-        phi = self._map if self._fitted is None else self._fitted
+        phi = self._as_fitted
         try:
             phi.state()  # raises where there is something to be learned
             return phi.dim > 0
