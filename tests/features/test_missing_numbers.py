@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,21 +10,22 @@ from test_scales import SCALERS, in_chunks, in_parts, same_state
 from dotadd import LinearSVM, load, parse
 from dotadd.data.batches import Strings
 from dotadd.data.table import Cells, Table
+from dotadd.errors import FeatureError
 from dotadd.features import Category, Number, Shape
 from dotadd.features.checks import check_feature_map, materialize
 
 RNG = np.random.default_rng(7)
 ROWS = 203
-NAMES = ["age", "income", "when", "flag", "rare", "same", "none", "full"]
+NAMES = ["age", "income", "when", "flag", "rare", "same", "few", "full"]
 HOWS = [("std", True), ("std", False), ("robust", True), ("robust", False), ("max", False)]
 
 
 def holes() -> np.ndarray:
-    """Columns with holes: scales, a time in seconds, few values, one value in all, a constant, no value at all."""
+    """Columns with holes: scales, a time in seconds, few values, one value in all, a constant, two values in all."""
     X = RNG.normal(size=(ROWS, 8)) * [10, 1e5, 1e3, 1, 1, 0, 1, 1] + [40, 3e5, 1.6e9, 0, 5, 3, 0, -2]
     X[:, 3] = RNG.integers(0, 3, ROWS)
     X[RNG.random((ROWS, 8)) < [0.3, 0.01, 0.6, 0.5, 1.0, 0.4, 1.0, 0.0]] = np.nan
-    X[11, 4] = 5.0
+    X[11, 4], X[[3, 200], 6] = 5.0, (-7.0, 1.0)
     return X
 
 
@@ -40,10 +39,7 @@ TABLE = Table.from_columns(
 
 def scaled_by_scikit_learn(how, center, numbers=X):
     """What its scaler makes of the values that are there; what is missing is 0."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "All-NaN|.*invalid value|Mean of empty|Degrees of freedom")
-        scaler = SCALERS[how](center).fit(numbers)
-        return np.nan_to_num(scaler.transform(numbers))
+    return np.nan_to_num(SCALERS[how](center).fit_transform(numbers))
 
 
 def learned(text, batch=TABLE):
@@ -146,11 +142,12 @@ def test_one_part_may_have_nothing_but_holes():
     same_state(phi, in_parts(Number("a").scaled("robust"), batch, 2))
 
 
+@pytest.mark.filterwarnings("ignore::dotadd.errors.StreamingWarning")
 @pytest.mark.parametrize("how", SCALERS)
 def test_a_model_from_memory_and_one_from_disk_know_the_same(how, tmp_path):
     frame = pd.DataFrame(X, columns=NAMES).assign(job=JOBS, label=np.where(X[:, 7] > -2, "yes", "no"))
     frame.to_csv(tmp_path / "d.csv", index=False)
-    text = f"Number('age', 'when', 'flag', 'none', 'full').scaled({how!r}) + Category('job', bits=4)"
+    text = f"Number('age', 'when', 'flag', 'few', 'full').scaled({how!r}) + Category('job', bits=4)"
     memory = LinearSVM(text, random_state=0).fit(tmp_path / "d.csv")
     disk = LinearSVM(text, random_state=0, solver="stream").fit(tmp_path / "d.csv")
     same_state(memory.model_.phi, disk.model_.phi)
@@ -172,7 +169,27 @@ def test_models_that_took_missing_values_for_zero_still_do():
         phi.with_state(phi.state() | {"optional": np.ones(3, bool)})
 
 
-def test_a_category_has_no_gaps():
+@pytest.mark.parametrize("how", SCALERS)
+@pytest.mark.parametrize("text", ["Number('full', 'none')", "(Number('full') + 2.0 * Number('age', 'none'))"])
+def test_a_column_without_any_value_is_refused_by_name(how, text):
+    batch = Table.from_columns(
+        {name: Cells(numbers=X[:, 0]) for name in ("full", "age")} | {"none": Cells(X[:, 0] * np.nan)}
+    )
+    with pytest.raises(FeatureError, match="column 'none': no row has a value"):
+        learned(f"{text}.scaled({how!r})", batch)
+    with pytest.raises(FeatureError, match="column 'none': no row has a value"):
+        in_parts(parse(f"{text}.scaled({how!r})"), batch, 3)
+
+
+def test_slots_that_are_left_out_are_no_holes():
+    """Two rows have a value in "few", one in "rare", and all are missing in fewer rows than are asked for."""
+    found = materialize(learned('Number("few", "rare", "full").frequent(min_df=2).scaled("std")'), TABLE).toarray()
+    wanted = scaled_by_scikit_learn("std", True)[:, [6, 7]]
+    assert np.allclose(found[:, [0, 2]], wanted, atol=1e-6)
+    assert not found[:, 1].any()
+
+
+def test_a_category_has_no_holes():
     phi = (Number("age") + Category("job", bits=3)).scaled("std")
     dense = materialize(learned(phi), TABLE).toarray()
     counts = materialize(Category("job", bits=3), TABLE)

@@ -189,7 +189,7 @@ def test_json_lines_may_lack_fields_and_change_their_types(tmp_path):
 
 def test_columns_of_one_kind_that_hold_another_are_told(tmp_path):
     data = frame()[["job", "label"]]
-    with pytest.raises(DataError, match="column 'job' holds words, and a feature wants its numbers"):
+    with pytest.raises(DataError, match="row 1: column 'job': 'Zürcher' is not a number"):
         LinearSVM('Number("job")').fit(data[["job"]], data["label"])
 
 

@@ -20,7 +20,7 @@ from dotadd._util.expression import call_repr
 from dotadd.core.block import Block
 from dotadd.data.batches import LARGEST_VALUE, Batch
 from dotadd.errors import FeatureError
-from dotadd.features.base import FeatureMap, Origins, Shape, sub_state
+from dotadd.features.base import FeatureMap, Holes, Origins, Shape, sub_state
 from dotadd.features.counts import Revalued, fill_merged
 from dotadd.features.forms import checked_state
 from dotadd.features.learning import Learner, bounds_of
@@ -201,6 +201,10 @@ class Frequent(Learned):
             raise FeatureError(f"{self.call()}: of {n} rows, max_df allows {most:g} and min_df asks for {least:g}")
         return ((counts >= max(1, least)) & (counts <= most)).astype(np.float32)
 
+    def holes(self) -> Holes:
+        left = self.known() != 0.0
+        return Holes(*(slots[left[slots]] for slots in self.phi.holes()))
+
 
 def _rows_or_share(name: str, value: object) -> int | float:
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
@@ -260,6 +264,10 @@ class Scaled(Learned):
         if totals is None:
             return self._with(phi, None)
         holes, numbers, optional = phi.holes(), self.numbers_of(totals), np.zeros(phi.dim, bool)
+        nowhere = holes.values[totals.counted()[holes.values] == 0]
+        if len(nowhere) and totals.rows:
+            name = phi.invert(nowhere[:1]).text[0].decode()
+            raise FeatureError(f"column {name!r}: no row has a value, and there is nothing to scale; leave it out")
         numbers[:-1, holes.flags], numbers[-1, holes.flags] = 0.0, 1.0
         optional[np.concatenate(holes)] = True
         return self._ordered(phi, numbers, optional)

@@ -98,15 +98,15 @@ class Frequencies(Totals):
 
 
 class Largest(Totals):
-    joins: ClassVar = {"largest": np.maximum}
+    joins: ClassVar = {"largest": np.maximum, "stored": np.add}
 
     def room(self, dim: int) -> dict[str, np.ndarray]:
-        required(8 * dim, dim)
-        return {"largest": np.zeros(dim)}
+        required(16 * dim, dim)
+        return {"largest": np.zeros(dim), "stored": np.zeros(dim, np.int64)}
 
     def note(self, block: Block) -> None:
         self.rows += len(block)
-        _largest(block.start, block.end, block.indices, block.values, self.arrays["largest"])
+        _largest(block.start, block.end, block.indices, block.values, self.arrays["largest"], self.arrays["stored"])
 
     def factors(self) -> np.ndarray:
         return inverse(self.arrays["largest"])
@@ -186,9 +186,10 @@ def _count(start, end, indices, values, counts):
 
 
 @kernel
-def _largest(start, end, indices, values, largest):
+def _largest(start, end, indices, values, largest, stored):
     for j in range(len(start)):
         for k in range(np.uint64(start[j]), np.uint64(end[j])):
+            stored[indices[k]] += 1
             largest[indices[k]] = max(largest[indices[k]], abs(values[k]))
 
 

@@ -235,13 +235,12 @@ def first_rows(x: object, count: int) -> pa.Table | None:
     """The first rows of a data frame or table whose columns have names; None of anything else."""
     if not is_table(x) or not hasattr(x, "columns"):
         return None
-    import pyarrow as pa
 
     if not is_pandas(x):
         return _arrow_table(x).slice(0, count)
     frame = cast("pd.DataFrame", x)
     named = all(isinstance(name, str) for name in frame.columns)
-    return pa.Table.from_pandas(frame.head(count), preserve_index=False) if named else None
+    return _table_of_pandas(frame.head(count)) if named else None
 
 
 def from_table(x: object, wanted: Wanted, like: Layout | None, on_bad_row: str) -> MemorySource:
@@ -281,7 +280,6 @@ def _from_arrow(source: Source, table: pa.Table, wanted: Wanted, like: Layout | 
 def _from_pandas(source: Source, frame: pd.DataFrame, wanted: Wanted, like: Layout | None) -> tuple[bool, Chunk]:
     """Whether the columns have names, and the examples: numbers as pandas keeps them, without a copy where that is one
     array; text through Arrow."""
-    import pyarrow as pa
 
     named = frame.ndim == 2 and all(isinstance(name, str) for name in frame.columns)
     like = like if named else None
@@ -295,8 +293,7 @@ def _from_pandas(source: Source, frame: pd.DataFrame, wanted: Wanted, like: Layo
     whole = [name for name in columns if name not in numeric]
     layout = choose(columns, numeric, whole, wanted, path=None, like=like)
     if not layout.dense:
-        table = pa.Table.from_pandas(frame[layout.columns], preserve_index=False)
-        return named, _from_arrow(source, table, wanted, like)
+        return named, _from_arrow(source, _table_of_pandas(frame[layout.columns]), wanted, like)
     source.columns, source.layout = layout.features, layout
     features = frame if layout.features == columns else frame[layout.features]
     kinds = [kind for name in layout.features if (kind := types[name]) is not None]
@@ -304,6 +301,40 @@ def _from_pandas(source: Source, frame: pd.DataFrame, wanted: Wanted, like: Layo
     nullable = any(not isinstance(kind, np.dtype) for kind in features.dtypes)
     values = features.to_numpy(dtype, na_value=np.nan) if nullable else features.to_numpy(dtype)
     return named, _with_beside(source, Chunk(DenseRows(values), None, None, 0), frame, layout)
+
+
+def _table_of_pandas(frame: pd.DataFrame) -> pa.Table:
+    """The frame as Arrow has it; columns of several types at once, which it does not have, as text."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.table({name: _array_of_pandas(frame[name]) for name in frame.columns})
+
+
+def _array_of_pandas(column: pd.Series) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.Array.from_pandas(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        values = column.astype(object).where(column.notna(), None).tolist()
+    for row, value in enumerate(values):
+        if not isinstance(value, str | bytes | bool | int | float | np.generic | None):
+            raise DataError(f"row {row}: column {column.name!r} holds a {type(value).__name__} among other types")
+    return pa.array([_word(value) for value in values], pa.large_string())
+
+
+def _word(value: object) -> str | None:
+    """A value as it stands in a file: whole numbers without a point, and true and false in small letters."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _with_beside(source: Source, chunk: Chunk, frame: pd.DataFrame, layout: Layout) -> Chunk:

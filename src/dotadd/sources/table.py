@@ -273,7 +273,8 @@ def chunk_of(
     first_row: int = 0,
 ) -> Chunk:
     """The chunk over a record batch. Rows with missing values are bad; `first_row` numbers them in complaints."""
-    table = _without_missing(source, _plain_columns(table, layout, path), layout, path, first_row)
+    table = _without_words(source, _plain_columns(table, layout, path), layout, path, first_row)
+    table = _without_missing(source, table, layout, path, first_row)
     with _about(path):
         y = None if layout.label is None else labels_of(table.column(layout.label))
         ids = table.select(list(layout.ids)) if layout.ids else None
@@ -346,6 +347,37 @@ def _plain_columns(table: pa.RecordBatch, layout: Layout, path: str | None) -> p
     fields = [table.schema.field(name) for name in layout.columns]
     schema = pa.schema([field.with_type(column.type) for field, column in zip(fields, columns, strict=True)])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _without_words(
+    source: Source, table: pa.RecordBatch, layout: Layout, path: str | None, first_row: int
+) -> pa.RecordBatch:
+    """The rows that have numbers, or nothing, in the columns of text that a map reads as numbers."""
+    import pyarrow as pa
+
+    bad: dict[int, DataError] = {}
+    for name, kind in (layout.kinds or {}).items():
+        words = table.column(name)
+        if kind == "text" or not is_text(words.type):
+            continue
+        try:
+            _number_cells(words, name)
+        except DataError:
+            for row, word in enumerate(words.to_pylist()):
+                if not _is_number(word):
+                    shown = repr(word if len(word) <= 40 else word[:40] + "...")
+                    message = f"row {first_row + row}: column {name!r}: {shown} is not a number"
+                    bad.setdefault(row, DataError(message, path))
+    for row in sorted(bad):
+        source.bad_row(bad[row])
+    return table.filter(pa.array(np.isin(np.arange(len(table)), list(bad), invert=True))) if bad else table
+
+
+def _is_number(word: str | None) -> bool:
+    try:
+        return word is None or word.strip() in NOTHING or ("_" not in word and float(word) is not None)
+    except ValueError:
+        return False
 
 
 def _without_missing(
@@ -425,7 +457,7 @@ def _number_cells(array: pa.Array, name: str) -> np.ndarray:
             array = array.cast(pa.float64())
         except pa.ArrowInvalid:
             raise DataError(f"column {name!r} holds words, and a feature wants its numbers") from None
-    if not is_number(array.type) and not pa.types.is_decimal(array.type):
+    if not (is_number(array.type) or pa.types.is_decimal(array.type) or pa.types.is_null(array.type)):
         raise DataError(f"column {name!r} holds {array.type}, and a feature wants its numbers")
     return array.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
 
@@ -439,7 +471,8 @@ def _text_cells(array: pa.Array, name: str) -> Strings:
     if t.is_floating(kind):
         array = pc.if_else(pc.is_finite(array), array, None)
     elif is_nested(kind):
-        raise DataError(f"column {name!r} holds {kind}, and a feature wants text")
+        what = f"lattices, which have to be all of an example: column={name!r}" if is_lattices(kind) else kind
+        raise DataError(f"column {name!r} holds {what}, and a feature wants text")
     if not (t.is_binary(array.type) or t.is_large_binary(array.type)):
         array = array.cast(pa.large_string())
     batch = from_arrow(array.fill_null("" if is_text(array.type) else b""))
