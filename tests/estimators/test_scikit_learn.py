@@ -160,6 +160,11 @@ def test_an_expression_is_searched_like_the_map_it_makes():
     np.testing.assert_array_equal(found[0]["mean_test_score"], found[1]["mean_test_score"])
 
 
+def test_kernel_machines_say_that_they_read_no_columns():
+    with pytest.raises(DotaddError, match=r"read whole examples, and Number\('a'\) columns of them: use LinearSVM"):
+        KernelSVM(Number("a")).fit(FRAME, Y)
+
+
 def test_columns_of_dna_are_spectra():
     """Column("seq", Spectrum(3)) against counting by hand."""
     matrix = Column("seq", Spectrum(3)).fit_transform(FRAME).toarray()

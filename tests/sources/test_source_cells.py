@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -79,13 +80,33 @@ def test_the_same_model_from_tsv_without_line_breaks(tmp_path):
     assert np.array_equal(found.model_.w, svm.model_.w)
 
 
+class OnlyArrow:
+    """A table of some other library, of which nothing is known but Arrow's interface."""
+
+    def __init__(self, table):
+        self._table, self.columns = table, table.column_names
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
 def test_other_frames_and_types_say_the_same(expected):
     data, svm = expected
     table = pa.Table.from_pandas(data.drop(columns="label"), preserve_index=False)
     kinds = {"job": pa.dictionary(pa.int8(), pa.string()), "text": pa.large_string(), "height": pa.float32()}
     schema = pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in table.schema])
     times = pd.to_datetime(data["when"])
-    for other in (table, table.cast(schema), data.assign(when=times), data.assign(code=data["code"].astype("float64"))):
+    frame = pl.from_pandas(data)
+    typed = frame.with_columns(
+        pl.col("job").cast(pl.Categorical), pl.col("text").cast(pl.Enum(data["text"].unique().tolist())),
+        pl.col("when").str.to_datetime("%Y-%m-%d %H:%M"), pl.col("height").cast(pl.Decimal(10, 2)),
+        pl.col("code").cast(pl.UInt8),
+    )  # fmt: skip
+    others = (
+        table, table.cast(schema), data.assign(when=times), data.assign(code=data["code"].astype("float64")), frame,
+        typed, OnlyArrow(table), data.convert_dtypes(dtype_backend="pyarrow"),
+    )  # fmt: skip
+    for other in others:
         assert svm.decision_function(other).tolist() == svm.decision_function(data).tolist()
 
 

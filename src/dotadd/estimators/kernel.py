@@ -336,7 +336,10 @@ class KernelSVM(Estimator):
         self._require_common()
         self._require(self.solver in SOLVERS, "solver", "one of " + ", ".join(SOLVERS))
         parse_bytes(self.memory)
-        return named(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = named(self.kernel, self.gamma, self.degree, self.coef0)
+        if isinstance(kernel, FeatureKernel) and kernel.phi.reads:
+            raise DotaddError(f"kernel machines read whole examples, and {kernel.phi!r} columns of them: use LinearSVM")
+        return kernel
 
 
 class _Examples(NamedTuple):

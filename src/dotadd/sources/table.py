@@ -485,7 +485,7 @@ def plainer(array: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = plainer(array.dictionary).take(array.indices)  # pyarrow does not take from views
     if pa.types.is_string_view(array.type):
         return array.cast(pa.large_string())
     if pa.types.is_binary_view(array.type):
