@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from dotadd.data.batches import Batch, Strings
 from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape
-from dotadd.features.learning import Learner, PartsLearner
+from dotadd.features.outer import OuterMap
 
 
-class Column(FeatureMap):
+class Column(OuterMap):
     """A map of strings that reads the cells of one column.
 
     name: of the column, or its number from 0 where a file has no header.
@@ -50,86 +50,39 @@ class Column(FeatureMap):
     def title(self) -> str:
         return self.name
 
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        return (self.phi.get_params() if deep else {}) | {"name": self.name, "phi": self.phi}
-
-    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
-        inside = {name: value for name, value in params.items() if name not in ("name", "phi")}
-        name, phi = params.get("name", self.name), params.get("phi", self.phi)
-        assert isinstance(phi, FeatureMap)
-        assert isinstance(name, str)
-        return Column(name, phi.with_params(inside) if inside else phi)
-
     def around(self, phi: FeatureMap) -> FeatureMap:
         return self if phi is self.phi else Column(self.name, phi)
 
-    def strings(self, batch: Batch) -> Strings:
+    def inside(self, batch: Batch) -> Strings:
         assert isinstance(batch, Table)
         return batch.strings(self.name)
 
-    @property
-    def dim(self) -> int:
-        return self.phi.dim
-
-    @property
-    def anchor(self) -> int:
-        return self.phi.anchor
-
-    def is_dense(self, shape: Shape) -> bool:
-        return self.phi.is_dense(shape.column(self.name))
-
-    def resolve(self, shape: Shape) -> FeatureMap:
-        return self.around(self.phi.resolve(shape.column(self.name)))
-
-    @property
-    def learns(self) -> bool:
-        return self.phi.learns
-
-    def learner(self) -> Learner:
-        return _ColumnLearner(self)
-
-    def learn(self, batch: Batch) -> FeatureMap:
-        return self.around(self.phi.learn(self.strings(batch)))
-
-    def state(self) -> dict[str, np.ndarray]:
-        return self.phi.state()
-
-    def with_state(self, state: Mapping[str, np.ndarray]) -> FeatureMap:
-        return self.around(self.phi.with_state(state))
+    def shape_inside(self, shape: Shape) -> Shape:
+        return shape.column(self.name)
 
     def check(self, batch: Batch) -> BadRow | None:
-        bad = self.phi.check(self.strings(batch))
+        bad = self.phi.check(self.inside(batch))
         return None if bad is None else BadRow(bad.row, None, f"column {self.name!r}: {bad.message}")
 
-    @property
-    def checks_rows(self) -> bool:
-        return self.phi.checks_rows
-
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.phi.bound(self.strings(batch))
-
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
-        self.phi.fill(self.strings(batch), rows, block)
-
-    def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
-        return self.around(self.phi.prepared(self.strings(batch), threads))
+        self.phi.fill(self.inside(batch), rows, block)
 
     dot = Part.dot
 
     def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
-        self.phi.dots(self.strings(batch), rows, ws, outs)
+        self.phi.dots(self.inside(batch), rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        self.phi.add(self.strings(batch), rows, coefficients, w)
+        self.phi.add(self.inside(batch), rows, coefficients, w)
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
-        return self.phi.squared_norms(self.strings(batch), rows)
+        return self.phi.squared_norms(self.inside(batch), rows)
 
     def tiles(self, slots: int) -> list[tuple[int, Part]]:
         return [(first, _ColumnTile(self, tile)) for first, tile in self.phi.tiles(slots)]
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        found, beyond = self.phi.origins(self.strings(batch), rows, nth)
+        found, beyond = self.phi.origins(self.inside(batch), rows, nth)
         return self._named(found), beyond
 
     def invert(self, slots: np.ndarray) -> Origins:
@@ -155,21 +108,10 @@ class _ColumnTile(Part):
         return self.tile.dim
 
     def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
-        self.tile.dots(self.column.strings(batch), rows, ws, outs)
+        self.tile.dots(self.column.inside(batch), rows, ws, outs)
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
-        self.tile.add(self.column.strings(batch), rows, coefficients, w)
-
-
-class _ColumnLearner(PartsLearner):
-    """The map inside learns from the column."""
-
-    def __init__(self, column: Column) -> None:
-        super().__init__(column.around, column.phi)
-        self._strings = column.strings
-
-    def see(self, batch: Batch) -> None:
-        super().see(self._strings(batch))
+        self.tile.add(self.column.inside(batch), rows, coefficients, w)
 
 
 def column_name(name: object) -> str:

@@ -11,9 +11,8 @@ words any more, and no map can write its values one after the other: rows are wr
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -22,14 +21,15 @@ from dotadd.core.block import Block
 from dotadd.core.kept import merge
 from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
-from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
-from dotadd.features.learning import Learner, PartsLearner, bounds_of, ids_of, learned
+from dotadd.features.base import FeatureMap, Origins
+from dotadd.features.learning import bounds_of, ids_of
 from dotadd.features.methods import in_brackets
+from dotadd.features.outer import OuterMap
 
 HOWS = ("binary", "log", "sqrt")
 
 
-class Revalued(FeatureMap):
+class Revalued(OuterMap):
     """A map in the slots of phi. Equal indices of a row are merged before `change` sees the values."""
 
     distinct = True
@@ -67,71 +67,6 @@ class Revalued(FeatureMap):
 
     __hash__ = FeatureMap.__hash__
 
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        return self.phi.get_params() | self._description() if deep else self._description()
-
-    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
-        mine = self._description()
-        inside = {name: value for name, value in params.items() if name not in mine}
-        mine |= {name: value for name, value in params.items() if name in mine}
-        if inside and isinstance(phi := mine["phi"], FeatureMap):
-            mine["phi"] = phi.with_params(inside)
-        return cast("Callable[..., FeatureMap]", type(self))(**mine)
-
-    @property
-    def title(self) -> str:
-        return self.phi.title
-
-    @property
-    def reads(self) -> dict[str, str]:
-        return self.phi.reads
-
-    @property
-    def dim(self) -> int:
-        return self.phi.dim
-
-    @property
-    def anchor(self) -> int:
-        return self.phi.anchor
-
-    def is_dense(self, shape: Shape) -> bool:
-        return self.phi.is_dense(shape)
-
-    def holes(self) -> Holes:
-        return self.phi.holes()
-
-    def resolve(self, shape: Shape) -> FeatureMap:
-        return self.around(self.phi.resolve(shape))
-
-    def check(self, batch: Batch) -> BadRow | None:
-        return self.phi.check(batch)
-
-    @property
-    def checks_rows(self) -> bool:
-        return self.phi.checks_rows
-
-    @property
-    def learns(self) -> bool:
-        return self.phi.learns
-
-    def learner(self) -> Learner:
-        return PartsLearner(self.around, self.phi)
-
-    def learn(self, batch: Batch) -> FeatureMap:
-        return learned(self.learner(), batch)
-
-    def state(self) -> dict[str, np.ndarray]:
-        return self.phi.state()
-
-    def with_state(self, state: Mapping[str, np.ndarray]) -> FeatureMap:
-        return self.around(self.phi.with_state(state))
-
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.phi.bound(batch)
-
-    def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
-        return self.around(self.phi.prepared(batch, threads))
-
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         first = block.end[: len(rows)].copy()  # what a stack wrote before is not ours
         fill_merged(self.phi, batch, rows, Block(block.start, block.end, block.indices, block.values, base=block.base))
@@ -152,12 +87,6 @@ class Revalued(FeatureMap):
     def written(self, ids: np.ndarray) -> np.ndarray:
         """Which of the non-zeros that phi writes for a row are the first ones of their slots, and are written."""
         return np.sort(np.unique(ids, return_index=True)[1])
-
-    def invert(self, slots: np.ndarray) -> Origins:
-        return self.phi.invert(slots)
-
-    def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
-        return self.phi.names(slots, columns)
 
 
 def fill_merged(phi: FeatureMap, batch: Batch, rows: np.ndarray, block: Block) -> None:

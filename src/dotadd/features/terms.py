@@ -32,10 +32,11 @@ from dotadd.features.base import (
     sub_state,
 )
 from dotadd.features.forms import MISSING, Dense, Form, HashTable, SortedArray, slot_of
-from dotadd.features.learning import IndexLearner, Learner, PartsLearner, bounds_of, ids_of, learned, pack
+from dotadd.features.learning import IndexLearner, Learner, bounds_of, ids_of, pack
 from dotadd.features.leaves import checked_bits, checked_factor
 from dotadd.features.linear import Linear
 from dotadd.features.methods import in_brackets
+from dotadd.features.outer import OuterMap
 from dotadd.features.trie import Trie
 
 FORMS: dict[str, type[Form]] = {form.name: form for form in (HashTable, SortedArray, Trie, Dense)}
@@ -48,7 +49,7 @@ def checked_form(form: object) -> str:
     return form
 
 
-class Term(FeatureMap):
+class Term(OuterMap):
     """scale * slots(unit(phi)).
 
     unit: whether rows have length one; a row of zeros stays one.
@@ -103,24 +104,8 @@ class Term(FeatureMap):
             text = f"{text}.hashed({self.bits})" if method else f"Hashed({self.bits}, {self.phi!r})"
         return text if self.scale == 1.0 else f"{self.scale!r} * {text}"
 
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        mine = {name: value for name, value in self._description().items() if name != "unit" and value is not None}
-        return self.phi.get_params() | mine if deep else mine
-
-    def with_params(self, params: Mapping[str, object]) -> FeatureMap:
-        own, make = self.get_params(deep=False), cast("Callable[..., FeatureMap]", Term)
-        mine = self._description() | {name: value for name, value in params.items() if name in own}
-        inside = {name: value for name, value in params.items() if name not in own}
-        phi = mine.pop("phi")
-        return make(phi.with_params(inside) if inside and isinstance(phi, FeatureMap) else phi, **mine)
-
-    @property
-    def title(self) -> str:
-        return self.phi.title
-
-    @property
-    def reads(self) -> dict[str, str]:
-        return self.phi.reads
+    def own_params(self) -> dict[str, object]:
+        return {name: value for name, value in self._description().items() if name != "unit" and value is not None}
 
     def __mul__(self, factor: object) -> FeatureMap:
         if not isinstance(factor, int | float | np.number):
@@ -177,21 +162,14 @@ class Term(FeatureMap):
         return None if self._any_width else self.phi.check(batch)
 
     @property
-    def checks_rows(self) -> bool:
-        return self.phi.checks_rows
-
-    @property
     def learns(self) -> bool:
         return self.form is not None or self.phi.learns
 
     def learner(self) -> Learner:
         if self.form is None:
-            return PartsLearner(self.around, self.phi)
+            return super().learner()
         index = FORMS[self.form]() if self.index is None else self.index
         return IndexLearner(lambda phi, index: self.changed(phi=phi, index=index), self.phi, index)
-
-    def learn(self, batch: Batch) -> FeatureMap:
-        return learned(self.learner(), batch)
 
     def state(self) -> dict[str, np.ndarray]:
         if self.form is None:
@@ -204,9 +182,6 @@ class Term(FeatureMap):
             return self.around(self.phi.with_state(state))
         index = FORMS[self.form].from_state(sub_state(state, "index"))
         return self.changed(phi=self.phi.with_state(sub_state(state, "phi")), index=index)
-
-    def bound(self, batch: Batch) -> int | np.ndarray:
-        return self.phi.bound(batch)
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         block = block if self.scale == 1.0 else block.placed(0, self.scale)
@@ -342,7 +317,7 @@ class Term(FeatureMap):
         return slots if self.form is None else self._index().ids()[slots]
 
     def invert(self, slots: np.ndarray) -> Origins:
-        return super().invert(slots) if self.bits is not None else self.phi.invert(self._ids(slots))
+        return FeatureMap.invert(self, slots) if self.bits is not None else self.phi.invert(self._ids(slots))
 
     def names(self, slots: np.ndarray, columns: Sequence[str] | None) -> list[str | None]:
         return [None] * len(slots) if self.bits is not None else self.phi.names(self._ids(slots), columns)
