@@ -14,13 +14,13 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from dotadd import DataError, DotaddError, FeatureMap, KernelSVM, LinearSVM, parse
 from dotadd import open as open_source
 from dotadd.errors import FeatureError
-from dotadd.features import Category, Column, NGrams, Number, Spectrum, transformer
+from dotadd.features import Category, Column, Linear, NGrams, Number, Spectrum, transformer
 
 RNG = np.random.default_rng(3)
 ROWS = 90
@@ -225,6 +225,10 @@ def test_columns_of_the_frame_have_the_names_of_features():
     assert names == ["a", "b", "a=missing", "b=missing"]
     hashed = (Number("a") + Category("job", bits=2)).set_output(transform="polars").fit_transform(FRAME)
     assert hashed.columns == ["number__a", "number__a=missing", "x2", "x3", "x4", "x5"]
+    both = FeatureUnion([("n", Number("a")), ("c", Category("job", bits=1))]).set_output(transform="pandas")
+    assert both.fit_transform(FRAME).columns.tolist() == ["n__a", "n__a=missing", "c__x0", "c__x1"]
+    plain = Linear().set_output(transform="pandas").fit_transform(FRAME[["b", "c"]])
+    pd.testing.assert_frame_equal(plain, FRAME[["b", "c"]])
 
 
 def test_the_configuration_of_scikit_learn_is_obeyed_and_pipelines_set_it():

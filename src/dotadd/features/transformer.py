@@ -99,8 +99,7 @@ class Transformer:
 
     def _put_out(self, matrix: csr_array, X: object) -> csr_array:
         """The matrix as it is wanted."""
-        usual = sys.modules["sklearn"].get_config()["transform_output"] if "sklearn" in sys.modules else "default"
-        wanted = self._sklearn_output_config.get("transform", usual)
+        wanted = self._output
         if wanted == "default":
             return matrix
         nbytes = 8 * matrix.shape[0] * matrix.shape[1]
@@ -109,8 +108,9 @@ class Transformer:
                 f"a data frame of {self!r} takes {words(nbytes)}, and {words(available())} are free: "
                 'set_output(transform="default") gives a sparse matrix'
             )
-        names = self._as_fitted.names(np.arange(matrix.shape[1]), None)
-        columns = [f"x{slot}" if name is None else name for slot, name in enumerate(names)]
+        given = list(getattr(X, "columns", [])) if hasattr(X, "shape") else []
+        named = bool(given) and all(isinstance(name, str) for name in given)
+        columns = self.get_feature_names_out(given if named else None).tolist()
         if wanted == "polars":
             import polars
 
@@ -120,9 +120,16 @@ class Transformer:
         index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
         return cast("csr_array", pandas.DataFrame(matrix.toarray(), index, columns))
 
+    @property
+    def _output(self) -> str:
+        """What `transform` gives: as `set_output` or else the configuration of scikit-learn says."""
+        usual = sys.modules["sklearn"].get_config()["transform_output"] if "sklearn" in sys.modules else "default"
+        return self._sklearn_output_config.get("transform", usual)
+
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """What the columns of `transform` are called, where their numbers tell it: columns by their names (or x0, x1,
-        ..), k-mers by their letters, with @ and the position where it counts.
+        ..), k-mers by their letters, with @ and the position where it counts. Features of a hash have no names, and in
+        data frames their numbers: x17.
 
         input_features: the names of the columns of the data.
         """
@@ -131,6 +138,8 @@ class Transformer:
             raise FeatureError(f"{self!r} spans {phi.dim:.3g} features, too many to be named: use .indexed()")
         columns = None if input_features is None else [str(name) for name in input_features]
         names = phi.names(np.arange(phi.dim), columns)
+        if self._output != "default":
+            names = [f"x{slot}" if name is None else name for slot, name in enumerate(names)]
         if any(name is None for name in names):
             raise FeatureError(
                 f"{self!r} has no names for its features: a hash does not know what fell into it. Use .indexed(), "
