@@ -344,9 +344,10 @@ def _scale(start, end, indices, values, numbers, order, base, scale, cursor, out
     written otherwise."""
     centred, last = len(numbers) == 2, len(numbers) - 1
     full = centred and len(order) == 0
+    always = np.uint64(numbers.shape[1]) if full or (centred and order.max() >= 0) else np.uint64(0)
     for j in range(len(start)):
         at = p = np.uint64(cursor[j])
-        for empty in range(np.uint64(numbers.shape[1]) if centred else np.uint64(0)):
+        for empty in range(always):
             if full or order[empty] >= 0:
                 out_indices[p] = np.uint64(base) + empty
                 out_values[p] = scale * _within(-numbers[0, empty] * numbers[1, empty])
