@@ -144,7 +144,7 @@ def test_probabilities_and_a_threshold_are_measured_where_the_model_has_them(fol
     assert found["recall"] >= 0.9
     assert found["at_zero"] == metrics.confusion_matrix(y, scores > 0).tolist()
     assert found["threshold"]["value"] == model.threshold.value
-    for words in ("for recall=0.9: precision", f"recall {metrics.recall_score(y, scores > 0):.4f}, f1"):
+    for words in ("for recall=0.9: precision", f"recall {metrics.recall_score(y, scores > 0):.4f}, F1"):
         assert words in shown
 
 

@@ -91,7 +91,7 @@ def _at_zero(confusion: np.ndarray) -> str:
     from dotadd.model.confusion import of_each
 
     right, total = confusion.trace(), confusion.sum()
-    each = ", ".join(f"{name} {values[1]:.4f}" for name, values in of_each(confusion).items())
+    each = ", ".join(f"{name.replace('f1', 'F1')} {values[1]:.4f}" for name, values in of_each(confusion).items())
     return f"accuracy {right / total if total else float('nan'):.4f}, {each}"
 
 

@@ -27,7 +27,6 @@ from dotadd._util.threads import row_pieces, thread_count
 from dotadd.data.batches import Batch, SparseRows
 from dotadd.errors import DataError, DotaddError, ModelError, as_written
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.model.evaluation import Evaluator
 from dotadd.sources.around import by_name
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
@@ -35,6 +34,7 @@ from dotadd.sources.table import Layout
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from dotadd.model.evaluation import Evaluator
     from dotadd.model.probability import Calibration
     from dotadd.model.threshold import Purposeful, Threshold
 
@@ -176,6 +176,8 @@ class Classifier:
 
     def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
         """Accuracy. What is not given, labels or weights, X brings itself, as a file or another source does."""
+        from dotadd.model.evaluation import Evaluator  # training has no need of it
+
         found = Evaluator(self.classes, areas=False)
         for truth, scores, weight in self._labelled(X, y, sample_weight, n_jobs):
             found.see(truth, scores, self.classes[self.winners(scores)], weight)
@@ -229,6 +231,8 @@ class Classifier:
 
     def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator:
         """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory."""
+        from dotadd.model.evaluation import Evaluator
+
         found, curves = Evaluator(self.classes), self.probability
         for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
             if chunk.y is None:

@@ -32,7 +32,8 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.4f}" + ("" if np.isnan(self.low) else f" ({self.low:.4f}-{self.high:.4f})")
+        value, low, high = (f"{x:.2g}" if 0.0 < x < 0.001 else f"{x:.4f}" for x in self)
+        return value if np.isnan(self.low) else f"{value} ({low}-{high})"
 
 
 def proportion(hits: float, total: float, squares: float | None = None) -> Interval:
