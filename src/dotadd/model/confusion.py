@@ -18,21 +18,21 @@ def of_each(confusion: np.ndarray) -> dict[str, np.ndarray]:
     """Precision, recall and F1 of each class; NaN where no row is found, is there, or either."""
     right, true, found = (x.astype(np.float64) for x in (confusion.diagonal(), confusion.sum(1), confusion.sum(0)))
     return {
-        "precision": _share(right, found),
-        "recall": _share(right, true),
-        "f1": _share(2.0 * right, true + found),
+        "precision": share(right, found),
+        "recall": share(right, true),
+        "f1": share(2.0 * right, true + found),
     }
 
 
 def of_all(right: np.ndarray, true: np.ndarray, found: np.ndarray) -> dict[str, np.ndarray]:
     """Measures over all classes, of rows that are right, there and found of each; the last axis is that of classes.
     `f1` is that of the last class."""
-    f1, total = _share(2.0 * right, true + found), true.sum(axis=-1)
+    f1, total = share(2.0 * right, true + found), true.sum(axis=-1)
     rest = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (found**2).sum(axis=-1))
     covariance = right.sum(axis=-1) * total - (true * found).sum(axis=-1)
     return {
         "macro_f1": _mean(f1),
-        "balanced_accuracy": _mean(_share(right, true)),
+        "balanced_accuracy": _mean(share(right, true)),
         "matthews": np.where(rest > 0.0, covariance / np.sqrt(np.where(rest > 0.0, rest, 1.0)), 0.0),
         "f1": f1[..., -1],
     }
@@ -79,11 +79,12 @@ def _spreads(confusion: np.ndarray, unit: np.ndarray) -> dict[str, float]:
     )
 
 
-def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
+def share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Some of these; NaN where there are none."""
     return np.where(of > 0.0, some / np.where(of > 0.0, of, 1.0), np.nan)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
     """The mean over the last axis of those that are numbers."""
     there = ~np.isnan(values)
-    return _share(np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1).astype(np.float64))
+    return share(np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1).astype(np.float64))
