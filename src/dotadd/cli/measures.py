@@ -67,13 +67,10 @@ def _measures(model: Classifier, found: Evaluation) -> dict[str, str]:
         value = getattr(found, name)
         return f"{value[0] if isinstance(value, list) else value:.4f}"
 
-    two = len(model.classes) == 2
     lines = {"accuracy": f"{told('accuracy')}, balanced {told('balanced_accuracy')}"}
-    if two:
-        lines["F1"] = f"{told('f1')}, macro {told('macro_f1')}, micro {found.micro_f1:.4f}"
-        lines["precision"] = f"{told('precision')}, recall {told('recall')}"
-    else:
-        lines["F1"] = f"macro {told('macro_f1')}, micro {told('micro_f1')}"
+    if len(model.classes) == 2:
+        lines["F1"] = f"{told('f1')}, precision {told('precision')}, recall {told('recall')}"
+    lines["macro F1"] = f"{told('macro_f1')}, micro {told('micro_f1')}"
     lines["Matthews"] = told("matthews")
     if len(found.auroc) == 1:
         lines |= {"auROC": told("auroc"), "auPRC": told("auprc")}
