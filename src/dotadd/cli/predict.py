@@ -32,6 +32,7 @@ def predict(
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
     id: Annotated[list[str] | None, Parameter(negative="")] = None,
     scores: Flag = False,
+    probability: Flag = False,
     jobs: Whole | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -61,6 +62,7 @@ def predict(
         dotadd predict a9a.dotadd a9a.t | head
         dotadd predict a9a.dotadd a9a.t --scores -o scores.txt
         dotadd predict sites.dotadd part-*.fasta.gz -o sites.tsv.gz
+        dotadd predict sure.dotadd a9a.t --probability -o sure.csv
         dotadd predict spam.dotadd mails.csv --id sender --id date -o spam.parquet
         dotadd predict news.dotadd inbox/ -o news.csv
         tail -f mail.log | dotadd predict spam.dotadd -
@@ -80,28 +82,33 @@ def predict(
         "path". One that is called like a column of predictions is written as data_label.
     scores
         Scores alone, without labels.
+    probability
+        Probabilities after the scores: that of the second of two classes, or one for each. The model has them by the
+        logistic loss, or by dotadd calibrate.
     jobs
         Threads; all cores by default.
     """
     from dotadd.cli.arriving import sources
     from dotadd.model.linear import load
-    from dotadd.model.predictions import PlainText, format_of, predictions
+    from dotadd.model.predictions import PlainText, chances, format_of, predictions
     from dotadd.sources.base import Skipped, Source
     from dotadd.sources.files import NoExamplesError, no_examples
 
     if not data:
         raise DotaddError("give a data file to predict")
     if cluster.wanted:
-        predict_parts(load(model), data, output, id or [], scores, jobs, cluster, reading)
+        predict_parts(load(model), data, output, id or [], scores, probability, jobs, cluster, reading)
         return
     if output is not None:
         format_of(output)
         require_writable(output)
     loaded, skipped, empty = load(model), Skipped(), True
+    if probability:
+        chances(loaded)
     written = (
-        nullcontext(PlainText(loaded, sys.stdout, labels=not scores))
+        nullcontext(PlainText(loaded, sys.stdout, labels=not scores, probability=probability))
         if output is None
-        else predictions(output, loaded, labels=not scores)
+        else predictions(output, loaded, labels=not scores, probability=probability)
     )
     with written as file:
         for source in sources(data, reading, loaded, id or ()):
@@ -125,6 +132,7 @@ def predict_parts(
     output: str | None,
     ids: Sequence[str],
     scores: bool,
+    probability: bool,
     jobs: int | None,
     cluster: Cluster,
     reading: Reading,
@@ -137,7 +145,8 @@ def predict_parts(
     files = partitions(data, reading, model.read_as, ids)
     with cluster.client(jobs) as client, Bar("predicting") as bar:
         assert client is not None
-        done = predict(client, model, files, output, n_jobs=cluster.threads(jobs), on_progress=bar)
+        threads = cluster.threads(jobs)
+        done = predict(client, model, files, output, probability=probability, n_jobs=threads, on_progress=bar)
     tell_skipped(files)
     tell(f"{sum(done.rows):,} rows in {len(done.paths)} files in {output}")
 

@@ -25,7 +25,7 @@ from dotadd.genome.scan import STRANDS, Scanned, candidates, scores
 from dotadd.genome.windows import Counts
 from dotadd.model.evaluation import Evaluation, Evaluator
 from dotadd.model.file import Classifier, Record
-from dotadd.model.predictions import predictions
+from dotadd.model.predictions import chances, predictions
 from dotadd.sources.base import Skipped
 from dotadd.sources.files import NoExamplesError
 
@@ -51,17 +51,22 @@ def predict(
     data: object,
     folder: str | os.PathLike[str],
     *,
+    probability: bool = False,
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Written:
-    """Write the label and the score of each row: columns `label` and `score`, or `score_<label>` for each of several.
+    """Write the label and the score of each row: columns `label` and `score`, or `score_<label>` for each of several;
+    and `probability` or `probability_<label>`, if asked for.
 
     `data` is what `LinearSVM.fit` takes beside a client: names or patterns of files. n_jobs is the threads for each
     file; by default one, as a worker does as many files at a time as it has threads.
     """
     given = Partitions.of(data)
     where = _empty_folder(folder)
-    done = _each(client, given, partial(_predict, data=given, folder=where, threads=n_jobs or 1), model, on_progress)
+    if probability:
+        chances(model)
+    work = partial(_predict, data=given, folder=where, probability=probability, threads=n_jobs or 1)
+    done = _each(client, given, work, model, on_progress)
     for _, skipped in done:
         given.skipped.merge(skipped)
     return Written([_part(where, number) for number in range(len(done))], [rows for rows, _ in done])
@@ -221,11 +226,12 @@ def _write(path: str, schema: pa.Schema, tables: Iterator[Record]) -> int:
 
 
 def _predict(
-    model: Classifier, path: str, number: int, data: Partitions, folder: str, threads: int
+    model: Classifier, path: str, number: int, data: Partitions, folder: str, probability: bool, threads: int
 ) -> tuple[int, Skipped]:
     source, rows = data.source([path]), 0
     os.makedirs(folder, exist_ok=True)
-    with predictions(_part(folder, number), model) as file, suppress(NoExamplesError):
+    written = predictions(_part(folder, number), model, probability=probability)
+    with written as file, suppress(NoExamplesError):
         for chunk, score in model.decision_chunks(source, n_jobs=threads):
             file.write(score, chunk.ids)
             rows += len(score)

@@ -1,9 +1,10 @@
 r"""Predictions as a file: the end of its name says in which format, a row of it for each row of data.
 
 First stand the columns of the data that are carried along, then `label` and `score`, or `score_A`, `score_B` and so
-on. Plain text has them without a header, a tab between them; .tsv, .csv, .jsonl, .parquet and .arrow have names, too.
-Text keeps to its line and its column: what is separated by tabs writes \t, \n, \x1b, \\ and the like with backslashes,
-as Python does; CSV quotes; JSON has escapes of its own.
+on, and if they are asked for `probability`, or `probability_A` and so on. Plain text has them without a header, a tab
+between them; .tsv, .csv, .jsonl, .parquet and .arrow have names, too. Text keeps to its line and its column: what is
+separated by tabs writes \t, \n, \x1b, \\ and the like with backslashes, as Python does; CSV quotes; JSON has escapes of
+its own.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from dotadd._util.atomic import replacing
 from dotadd._util.compressed import ENDINGS as COMPRESSED
 from dotadd._util.compressed import writing
 from dotadd.errors import DotaddError, as_written, printable
-from dotadd.model.file import Classifier
+from dotadd.model.file import NO_PROBABILITIES, Classifier
 from dotadd.sources import formats
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+    from dotadd.model.probability import Calibration
 
 LABEL = "label"
 TAKEN = "data_{}"  # what a column that is carried along is called where predictions have one of its name
@@ -55,28 +58,45 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return found
 
 
-def predicted(model: Classifier, score: np.ndarray, *, labels: bool = True) -> dict[str, np.ndarray]:
+def predicted(
+    model: Classifier, score: np.ndarray, *, labels: bool = True, probability: bool = False
+) -> dict[str, np.ndarray]:
     """The columns of predictions, in their order, for rows with these scores.
 
     `label` has the number of the class, which each format writes in its own way, and every other column a number for
-    each row. There is one score for two classes, and one for each class of more.
+    each row. There is one score for two classes, and one for each class of more; and the same of probabilities, if
+    they are asked for, of two classes that of the second.
     """
-    first = {LABEL: model.winners(score)} if labels else {}
-    if len(model.classes) == 2:
-        return first | {"score": score}
-    names = [f"score_{as_written(label)}" for label in model.classes.tolist()]
-    return first | dict(zip(names, score.T, strict=True))
+    found = {LABEL: model.winners(score)} if labels else {}
+    kinds = {"score": score}
+    if probability:
+        sure = chances(model).probabilities(score)
+        kinds["probability"] = sure[:, 1] if len(model.classes) == 2 else sure
+    for kind, values in kinds.items():
+        if len(model.classes) == 2:
+            found[kind] = values
+        else:
+            names = (f"{kind}_{as_written(label)}" for label in model.classes.tolist())
+            found |= zip(names, values.T, strict=True)
+    return found
+
+
+def chances(model: Classifier) -> Calibration:
+    """What makes probabilities of a model's scores, which has to be there."""
+    if (found := model.probability) is None:
+        raise DotaddError(NO_PROBABILITIES)
+    return found
 
 
 class Predictions(ABC):
     """A file that is being written."""
 
-    def __init__(self, model: Classifier, *, labels: bool) -> None:
-        self.model, self.labels, self._begun = model, labels, False
+    def __init__(self, model: Classifier, *, labels: bool, probability: bool) -> None:
+        self.model, self.labels, self.probability, self._begun = model, labels, probability, False
 
     def write(self, score: np.ndarray, ids: pa.RecordBatch | None = None) -> None:
         """The rows with these scores, and the columns that are carried along with them."""
-        found = predicted(self.model, score, labels=self.labels)
+        found = predicted(self.model, score, labels=self.labels, probability=self.probability)
         names = [] if ids is None else [TAKEN.format(name) if name in found else name for name in ids.schema.names]
         carried = dict(zip(names, () if ids is None else ids.columns, strict=True))
         if not self._begun:
@@ -98,8 +118,8 @@ class TextPredictions(Predictions):
 
     format: ClassVar[str]
 
-    def __init__(self, model: Classifier, file: TextIO, *, labels: bool) -> None:
-        super().__init__(model, labels=labels)
+    def __init__(self, model: Classifier, file: TextIO, *, labels: bool, probability: bool = False) -> None:
+        super().__init__(model, labels=labels, probability=probability)
         self.file = file
         self.classes = [self.cell(label) for label in model.classes.tolist()]
 
@@ -177,8 +197,15 @@ class JsonLines(TextPredictions):
 class TablePredictions(Predictions):
     """An Arrow or Parquet file; `opened` begins one of a schema."""
 
-    def __init__(self, model: Classifier, opened: Callable[[pa.Schema], pa.RecordBatchFileWriter], *, labels: bool):
-        super().__init__(model, labels=labels)
+    def __init__(
+        self,
+        model: Classifier,
+        opened: Callable[[pa.Schema], pa.RecordBatchFileWriter],
+        *,
+        labels: bool,
+        probability: bool = False,
+    ) -> None:
+        super().__init__(model, labels=labels, probability=probability)
         self._opened = opened
         self._labels = _arrow_labels(model)
 
@@ -215,7 +242,9 @@ def _arrow_labels(model: Classifier) -> pa.Array:
 
 
 @contextmanager
-def predictions(path: str | os.PathLike[str], model: Classifier, *, labels: bool = True) -> Iterator[Predictions]:
+def predictions(
+    path: str | os.PathLike[str], model: Classifier, *, labels: bool = True, probability: bool = False
+) -> Iterator[Predictions]:
     """A file to write predictions to, in the format that its name tells; it appears whole or not at all."""
     kind = format_of(path)
     for text in (PlainText, TabSeparated, CommaSeparated, JsonLines):
@@ -225,7 +254,7 @@ def predictions(path: str | os.PathLike[str], model: Classifier, *, labels: bool
                 writing(path) as raw,
                 TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", errors="backslashreplace", newline="") as file,
             ):
-                yield text(model, file, labels=labels)
+                yield text(model, file, labels=labels, probability=probability)
             return
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -233,7 +262,10 @@ def predictions(path: str | os.PathLike[str], model: Classifier, *, labels: bool
     table = pq.ParquetWriter if kind == "parquet" else pa.RecordBatchFileWriter
     with replacing(path) as temporary, ExitStack() as stack:
         written = TablePredictions(
-            model, lambda schema: stack.enter_context(table(str(temporary), schema)), labels=labels
+            model,
+            lambda schema: stack.enter_context(table(str(temporary), schema)),
+            labels=labels,
+            probability=probability,
         )
         yield written
         written.end()
