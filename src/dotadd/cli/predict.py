@@ -40,10 +40,10 @@ def predict(
     """Write the label and the score of each row.
 
     A line a row: the label, a tab, the score, or for several classes a score for
-    each. With two classes a positive score means the second of them. Columns that
-    --id names stand before these, and for the files of a folder their paths. Tabs
-    and the like in text are written as \\t, \\n, \\x1b, and a backslash as \\\\.
-    Data is read and written piece by piece.
+    each. With two classes a score above 0, or above the model's threshold, means
+    the second of them. Columns that --id names stand before these, and for the
+    files of a folder their paths. Tabs and the like in text are written as \\t,
+    \\n, \\x1b, and a backslash as \\\\. Data is read and written piece by piece.
 
     The name of OUTPUT tells the format: .csv (with quotes where they are needed),
     .tsv, .jsonl, .parquet and .arrow have names for the columns; .txt and names
