@@ -44,5 +44,7 @@ def tuning_figure(tried: Mapping[str, LinearSVMCV], title: str) -> Figure:
     below.set_xlabel("C")
     below.set_xscale("log")
     below.set_yscale("log")
+    for axis in (below.xaxis, below.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
     above.legend(loc="best", frameon=False)
     return figure
