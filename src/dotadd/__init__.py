@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dotadd.features.columns import Column as Column
     from dotadd.features.dates import Date as Date
     from dotadd.features.expression import parse as parse
+    from dotadd.features.gkm import Gkm as Gkm
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.polynomial import Polynomial as Polynomial
@@ -80,6 +81,7 @@ __all__, __getattr__ = lazy(
         ".features.dates": ["Date"],
         ".features.columns": ["Column"],
         ".features.expression": ["parse"],
+        ".features.gkm": ["Gkm"],
         ".features.lbp": ["LBP"],
         ".features.linear": ["Linear"],
         ".features.polynomial": ["Polynomial"],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dotadd.features.columns import Column as Column
     from dotadd.features.dates import Date as Date
     from dotadd.features.expression import parse as parse
+    from dotadd.features.gkm import Gkm as Gkm
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.polynomial import Polynomial as Polynomial
@@ -37,6 +38,7 @@ MAPS = {
     ".terms": ["Hashed"],
     ".polynomial": ["Polynomial"],
     ".spectrum": ["Spectrum", "WeightedSpectrum", "GappySpectrum", "MismatchSpectrum"],
+    ".gkm": ["Gkm"],
     ".weighted_degree": ["WeightedDegree", "WeightedDegreeShift"],
     ".text": ["NGrams"],
     ".words": ["BagOfWords", "WordNGrams"],

@@ -42,6 +42,10 @@ class Part:
     bulk: bool = False
     """Whether `dot` and `add` are faster for many rows than a Block for each few rows."""
 
+    whole: bool = False
+    """Whether `dot` and `add` want all rows in one call, as they make a table of w for them, and share them out to
+    threads themselves."""
+
     @property
     def anchor(self) -> int:
         """The slot that should begin a cache line: maps that lay features out by the line count from it."""

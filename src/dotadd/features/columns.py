@@ -35,6 +35,7 @@ class Column(OuterMap):
             raise FeatureError(f"Column({self.name!r}, ...) needs a map of strings, and not {quoted(phi)}")
         self.phi = phi
         self.bulk, self.keeps, self.distinct = phi.bulk, phi.keeps, phi.distinct
+        self.whole = phi.whole
 
     def __repr__(self) -> str:
         return call_repr("Column", self.name, self.phi)
@@ -101,7 +102,7 @@ class _ColumnTile(Part):
     bulk = True
 
     def __init__(self, column: Column, tile: Part) -> None:
-        self.column, self.tile = column, tile
+        self.column, self.tile, self.whole = column, tile, tile.whole
 
     @property
     def dim(self) -> int:

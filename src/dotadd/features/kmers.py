@@ -83,7 +83,7 @@ class KmerMap(LetterMap, TiledLeaf):
             return None
         rows = np.arange(len(batch), dtype=np.int64)
         starts, ends = self.places(batch, rows)
-        row, at = _first_foreign(plain(batch.letters), starts, ends, takes)
+        row, at = first_foreign(plain(batch.letters), starts, ends, takes)
         if row < 0:
             return None
         column = int(at - batch.bounds(rows[row : row + 1])[0][0]) + 1
@@ -195,7 +195,7 @@ def _texts(letters: np.ndarray) -> list[bytes]:
 
 
 @kernel
-def _first_foreign(letters, starts, ends, takes):
+def first_foreign(letters, starts, ends, takes):
     for j in range(len(starts)):
         for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
             if not takes[letters[i]]:

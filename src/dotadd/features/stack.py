@@ -29,6 +29,7 @@ class Stack(FeatureMap):
         self.takes = tuple(kind for kind in parts[0].takes if all(kind in part.takes for part in parts))
         self.distinct = all(part.distinct for part in parts)
         self.bulk, self.keeps = any(part.bulk for part in parts), any(part.keeps for part in parts)
+        self.whole = any(part.whole for part in parts)
         if not self.takes:
             reads = [f"{part!r} reads {' or '.join(kind.kind for kind in part.takes)}" for part in parts]
             raise FeatureError(f"these maps cannot be stacked: {', '.join(reads)}")

@@ -79,6 +79,7 @@ class Term(OuterMap):
         self.index, self.inverse = index, inverse
         self.moved = bits is not None or form is not None
         self.takes, self.bulk, self.keeps = phi.takes, phi.bulk and not self.moved, phi.keeps
+        self.whole = phi.whole and not self.moved
         self.distinct, self.is_sum = phi.distinct and bits is None, self.scale != 1.0
 
     def changed(self, **changes: object) -> FeatureMap:
@@ -327,7 +328,7 @@ class _Scaled(Part):
     """A part of the map inside of a term, times what the term multiplies rows with."""
 
     def __init__(self, term: Term, part: Part) -> None:
-        self.term, self.part, self.bulk = term, part, part.bulk
+        self.term, self.part, self.bulk, self.whole = term, part, part.bulk, part.whole
 
     @property
     def dim(self) -> int:

@@ -324,7 +324,7 @@ class InMemory:
         """
         n, view = len(self) if rows is None else len(rows), self._filling.view
         if self.phi.bulk:
-            return row_pieces(n, self.threads)
+            return [(0, n)] if self.phi.whole else row_pieces(n, self.threads)
         if view is None:
             return row_pieces(n, self.threads, SHARE)
         nonzeros = int(n * self.mean_length)
@@ -369,7 +369,8 @@ class InMemory:
             used = blocks.row_numbers(some)
             for first, part in tiles:
                 add = _adding(part, self.batch, used, some[used])
-                pieces = row_pieces(len(used), self.threads) if part.dim <= SHORT else [(0, len(used))]
+                short = part.dim <= SHORT and not part.whole
+                pieces = row_pieces(len(used), self.threads) if short else [(0, len(used))]
                 sums.append(Sum(add, pieces, [w[first : first + part.dim]], min(self.threads, len(pieces))))
         return sums
 

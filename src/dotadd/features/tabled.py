@@ -1,0 +1,122 @@
+"""TabledLmers: what maps whose features are l-mers with mismatches share, where tables of all l-mers do DOT and ADD."""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+import numpy as np
+
+from dotadd._jit import plain
+from dotadd._util.threads import for_each, row_pieces
+from dotadd.core.block import squared_length
+from dotadd.data.batches import Batch, Strings
+from dotadd.features import mismatch_table
+from dotadd.features.base import Arrays, FeatureMap
+from dotadd.features.gkm_weights import kernel_weights
+from dotadd.features.kmers import LetterMap
+from dotadd.features.mismatch_norms import squared_lengths
+from dotadd.features.mismatch_table import LAYOUTS, MismatchTable
+
+Self = TypeVar("Self", bound="TabledLmers")
+
+FEW = 4.0  # non-zeros for each slot of w: fewer are touched one by one sooner than a table is made
+FAR = 14_000  # letters of a string: where its pairs of l-mers take longer than a table does
+SHARE = 4  # pieces of rows, or parts of a table, for each thread
+
+
+class TabledLmers(LetterMap):
+    """A map with a MismatchTable. It wants all rows at once (`whole`), since a table is made once for them."""
+
+    keeps = False  # a row has hundreds of non-zeros for each letter
+    threads = 1
+    order: int
+
+    @property
+    def table(self) -> MismatchTable | None:
+        """None where features are hashed, or the letters are not four."""
+        raise NotImplementedError
+
+    def place_weights(self) -> np.ndarray:
+        """What an l-mer counts at so many places from the middle; one number if that does not matter."""
+        return np.ones(1)
+
+    def prepared(self: Self, batch: Batch, threads: int = 1) -> Self:
+        twin = copy.copy(self)
+        twin.threads = threads
+        return twin
+
+    def _nonzeros(self, batch: Batch, rows: np.ndarray) -> float:
+        bound = np.asarray(self.bound(batch))
+        return float(bound) * len(rows) if bound.ndim == 0 else float(bound[rows].sum())
+
+    def _read(self, batch: Batch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        assert isinstance(batch, Strings)
+        return plain(batch.letters), *self.places(batch, rows), self.codes()
+
+    def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
+        table = self.table
+        if table is None or self._nonzeros(batch, rows) < FEW * table.dim:
+            for w, out in zip(ws, outs, strict=True):
+                FeatureMap.dot(self, batch, rows, w, out)
+            return
+        letters, starts, ends, codes = self._read(batch, rows)
+        layout, places = LAYOUTS[table.layout], self.place_weights()
+        for w, out in zip(ws, outs, strict=True):
+            found = table.spread(w, self.threads)
+
+            def work(piece: tuple[int, int], found: np.ndarray = found, out: np.ndarray = out) -> None:
+                some = slice(*piece)
+                text = letters, starts[some], ends[some], codes
+                mismatch_table.look_up(*text, self.order, layout, places, found, out[some])
+
+            for_each(row_pieces(len(rows), self.threads, SHARE), work, self.threads)
+
+    def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        self.dots(batch, rows, [w], [out])
+
+    def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
+        table = self.table
+        if table is None or self._nonzeros(batch, rows) < FEW * table.dim:
+            FeatureMap.add(self, batch, rows, coefficients, w)
+            return
+        counts = self._counted(batch, rows, coefficients, table)
+        table.gather(counts, w, self.threads)
+
+    def _counted(
+        self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, table: MismatchTable
+    ) -> np.ndarray:
+        """The l-mers of all rows in a table. Each thread has a part of it, to which it adds row by row."""
+        letters, starts, ends, codes = self._read(batch, rows)
+        counts = np.zeros(table.dim)
+        parts = 1 if self.threads == 1 else min(SHARE * self.threads, table.dim)
+        cuts = [table.dim * k // parts for k in range(parts + 1)]
+
+        def work(k: int) -> None:
+            for first, stop in row_pieces(len(rows), 1):
+                some = slice(first, stop)
+                mismatch_table.count(
+                    letters, starts[some], ends[some], codes, self.order, LAYOUTS[table.layout],
+                    self.place_weights(), coefficients[some], cuts[k], counts[cuts[k] : cuts[k + 1]],
+                )  # fmt: skip
+
+        for_each(range(parts), work, self.threads)
+        return counts
+
+    def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        table = self.table
+        if table is None or (table.layout == "both" and not table.twofold and self.order % 2 == 0):
+            return FeatureMap.squared_norms(self, batch, rows)
+        letters, starts, ends, codes = self._read(batch, rows)
+        out = np.empty(len(rows))
+        long = ends - starts > FAR
+        kernel = np.array(kernel_weights(table.weights, self.order))
+        both, places = table.layout != "one", self.place_weights()
+        near, found = np.flatnonzero(~long), np.empty(int((~long).sum()))
+        squared_lengths(letters, starts[near], ends[near], codes, self.order, both, places, kernel, found)
+        out[near] = found
+        for j in np.flatnonzero(long):
+            phi = np.zeros(table.dim)
+            table.gather(self._counted(batch, rows[j : j + 1], np.ones(1), table), phi, 1)
+            out[j] = squared_length(phi)
+        return out
