@@ -61,6 +61,7 @@ def main():
         "WeightedDegree(4)": dna,
         "WeightedDegree(6).hashed(4) + 0.5 * Spectrum(4).normalized()": dna,
         "MismatchSpectrum(3, 1)": dna,
+        "Gkm(3, 2).normalized() + Gkm(2, 1)": dna,
     }
     for phi, made in maps.items():
         X = made(rng)

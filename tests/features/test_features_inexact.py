@@ -269,3 +269,30 @@ def test_bad_arguments_are_refused_in_one_line(make, message):
     with pytest.raises(FeatureError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("strands", ["one", "both"])
+@pytest.mark.parametrize(("k", "weights"), [(3, (1.0, 0.5)), (4, (0.5, 0.0, -2.0)), (3, (0.0, 0.0, 0.0, 1.0))])
+def test_mismatches_count_what_their_weights_say(k, weights, strands):
+    strings = [*STRINGS, *FOREIGN]
+    exact = [[naive.mismatch(z, k, m, DNA) for m in range(-1, len(weights))] for z in strings]
+    wanted = []
+    for within in exact:  # k-mers with exactly m mismatches are those with at most m, but for those with at most m - 1
+        row = {}
+        for m, weight in enumerate(weights):
+            for u, count in within[m + 1].items():
+                row[u] = row.get(u, 0.0) + weight * (count - within[m].get(u, 0.0))
+        row = naive.fold(row) if strands == "both" else row
+        wanted.append(naive.numbered({u: value for u, value in row.items() if value}, DNA))
+    phi = MismatchSpectrum(k, len(weights) - 1, weights=weights, strands=strands)
+    found = materialize(phi, Strings.from_list(strings)).toarray()
+    for row, features in zip(found, wanted, strict=True):
+        assert {i: row[i] for i in np.flatnonzero(abs(row) > 1e-9)} == pytest.approx(features)
+    check_feature_map(phi, Strings.from_list(STRINGS * 3))
+    check_feature_map(phi.hashed(4), Strings.from_list(STRINGS))
+
+
+@pytest.mark.parametrize("weights", [(1.0,), (0.0, 0.0), "ab", 3, (1.0, np.inf)])
+def test_weights_of_mismatches_are_one_for_each_number_of_them(weights):
+    with pytest.raises(FeatureError, match="weight"):
+        MismatchSpectrum(3, 1, weights=weights)

@@ -46,7 +46,16 @@ MAPS: dict[str, tuple] = {
     "GappySpectrum": (
         DNA, {"k": (2, 3), "gaps": (1, 2), "decay": (1.0, 0.5), "strands": ("one", "both")} | STRINGS,
     ),
-    "MismatchSpectrum": (DNA, {"k": (3, 4), "mismatches": (1, 2), "strands": ("one", "both")} | STRINGS),
+    "MismatchSpectrum": (
+        DNA,
+        {"k": (3, 4), "mismatches": (1, 2), "weights": (None, (1.0, 0.5), (1.0, 0.25)), "strands": ("one", "both")}
+        | STRINGS,
+    ),
+    "Gkm": (
+        DNA,
+        {"l": (5, 6), "k": (3, 4), "filter": ("truncated", "full", "count"), "strands": ("both", "one"),
+         "middle": (None, (9, 2.0), (9, 3.0), (8, 2.0))},
+    ),
     "WeightedDegree": (
         DNA, {"degree": (2, 3), "weights": (None, "uniform", [1.0, 2.0]), "length": (12, 13)} | STRINGS,
     ),
@@ -93,7 +102,11 @@ def variants(name):
     first = {parameter: some[0] for parameter, some in values.items()}
     yield made(name, **first)
     for parameter, some in values.items():
-        yield from (made(name, **first | {parameter: other}) for other in some[1:])
+        for other in some[1:]:
+            if name == "MismatchSpectrum" and parameter == "mismatches":  # without weights, one for each number of them
+                yield made(name, **first | {parameter: other, "weights": None})
+            else:
+                yield made(name, **first | {parameter: other})
 
 
 def made(kind, /, columns=(), **parameters):

@@ -138,7 +138,8 @@ JOBS: dict[str, Callable[[], None]] = {
     "LIBSVM text": _libsvm,
     "k-mers": _expression("WeightedSpectrum(3) + WeightedDegree(4).hashed(6)", ["ACGTACGT", "TTGCAAGC"]),
     "gaps, mismatches, shifts": _expression(
-        "GappySpectrum(3, 1) + MismatchSpectrum(3, 1) + WeightedDegreeShift(3, 1)", ["ACGTACGT", "TTGCAAGC"]
+        "GappySpectrum(3, 1) + MismatchSpectrum(3, 1) + WeightedDegreeShift(3, 1) + Gkm(3, 2).normalized()",
+        ["ACGTACGT", "TTGCAAGC"],
     ),
     "forms of w": _expression('WeightedDegree(4).indexed("hash_table")', ["ACGTACGT", "TTGCAAGC"]),
     "genomes": _genome,

@@ -2,9 +2,9 @@
 
 phi_u(z) = sum over the l-mers v of z, on both strands, of f(mismatches of u and v); k(z, z') = <phi(z), phi(z')>.
 
-f is the filter of gapped k-mers (gkm_weights.py). With `.normalized()` these are the kernels of Ghandi et al. (2014) and
-Lee (2016): LS-GKM's -t 2 (truncated), -t 1 (full) and -t 0 (count), with the kernel's own reach instead of -d; and with
-middle=(M, H) its -t 4. It reads letters other than ACGT as A; here the l-mers with them are left out.
+f is the filter of gapped k-mers (gkm_weights.py). With `.normalized()` these are the kernels of Ghandi et al. (2014)
+and Lee (2016): LS-GKM's -t 2 (truncated), -t 1 (full) and -t 0 (count), with the kernel's own reach instead of -d; and
+with middle=(M, H) its -t 4. It reads letters other than ACGT as A; here the l-mers with them are left out.
 
 An l-mer and its reverse complement have the same value, and are one feature.
 """
@@ -50,7 +50,7 @@ class Gkm(TabledLmers):
 
     def __init__(
         self,
-        l: int = 11,
+        l: int = 11,  # noqa: E741  # as everybody calls it
         k: int = 7,
         *,
         filter: str = "truncated",

@@ -23,44 +23,44 @@ FILTERS = ("truncated", "full", "count")
 
 
 @lru_cache
-def krawtchouk(l: int) -> tuple[tuple[int, ...], ...]:
+def krawtchouk(order: int) -> tuple[tuple[int, ...], ...]:
     """K_m(j) in row m and column j."""
 
     def value(m: int, j: int) -> int:
-        terms = ((-1) ** i * (LETTERS - 1) ** (m - i) * comb(j, i) * comb(l - j, m - i) for i in range(m + 1))
+        terms = ((-1) ** i * (LETTERS - 1) ** (m - i) * comb(j, i) * comb(order - j, m - i) for i in range(m + 1))
         return sum(terms)
 
-    return tuple(tuple(value(m, j) for j in range(l + 1)) for m in range(l + 1))
+    return tuple(tuple(value(m, j) for j in range(order + 1)) for m in range(order + 1))
 
 
-def eigenvalues(weights: Sequence[float | Fraction], l: int) -> list[Fraction]:
+def eigenvalues(weights: Sequence[float | Fraction], order: int) -> list[Fraction]:
     """Those of the operator with these f(0), f(1), ..; the j-th belongs to j letters that are not constant."""
-    rows = krawtchouk(l)
-    return [sum((Fraction(f) * rows[m][j] for m, f in enumerate(weights)), Fraction(0)) for j in range(l + 1)]
+    rows = krawtchouk(order)
+    return [sum((Fraction(f) * rows[m][j] for m, f in enumerate(weights)), Fraction(0)) for j in range(order + 1)]
 
 
-def weights_of(values: Sequence[float | Fraction], l: int) -> list[Fraction]:
-    """f(0) .. f(l) of the operator with these eigenvalues: the same sum again, over 4^l."""
-    return [f / LETTERS**l for f in eigenvalues(values, l)]
+def weights_of(values: Sequence[float | Fraction], order: int) -> list[Fraction]:
+    """f(0) .. f(order) of the operator with these eigenvalues: the same sum again, over 4^order."""
+    return [f / LETTERS**order for f in eigenvalues(values, order)]
 
 
-def kernel_weights(weights: Sequence[float | Fraction], l: int) -> tuple[float, ...]:
-    """h(0) .. h(l): <phi(u), phi(v)> of two l-mers with so many mismatches, where phi has these f."""
-    return tuple(float(h) for h in weights_of([value * value for value in eigenvalues(weights, l)], l))
+def kernel_weights(weights: Sequence[float | Fraction], order: int) -> tuple[float, ...]:
+    """h(0) .. h(order): <phi(u), phi(v)> of two order-mers with so many mismatches, where phi has these f."""
+    return tuple(float(h) for h in weights_of([value * value for value in eigenvalues(weights, order)], order))
 
 
 @lru_cache
-def filter_weights(l: int, k: int, kind: str) -> tuple[float, ...]:
+def filter_weights(order: int, k: int, kind: str) -> tuple[float, ...]:
     """f(0), f(1), .. up to the last that is not 0, with f(0) = 1 for the estimates.
 
     "full": the projection above. "truncated": as far as it is positive. "count": the f whose kernel counts the gapped
-    k-mers that two l-mers share, h(m) = C(l - m, k); its eigenvalues are the roots of those of h.
+    k-mers that two order-mers share, h(m) = C(order - m, k); its eigenvalues are the roots of those of h.
     """
     if kind == "count":
-        shared = eigenvalues([comb(l - m, k) for m in range(l + 1)], l)
-        return tuple(float(f) for f in weights_of([sqrt(value) for value in shared], l))
-    full = weights_of([int(j <= k) for j in range(l + 1)], l)
-    last = next((m for m, f in enumerate(full) if f <= 0), l + 1) if kind == "truncated" else l + 1
+        shared = eigenvalues([comb(order - m, k) for m in range(order + 1)], order)
+        return tuple(float(f) for f in weights_of([sqrt(value) for value in shared], order))
+    full = weights_of([int(j <= k) for j in range(order + 1)], order)
+    last = next((m for m, f in enumerate(full) if f <= 0), order + 1) if kind == "truncated" else order + 1
     while full[last - 1] == 0:
         last -= 1
     return tuple(float(f / full[0]) for f in full[:last])

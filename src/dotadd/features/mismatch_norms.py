@@ -1,13 +1,14 @@
 """Lengths of mismatch features: |phi(z)|^2 is a sum of h(m) over all pairs of l-mers of one string, m their mismatches.
 
-Pairs as far apart as each other are taken together, 48 at a time. The letters of a string are two sequences of bits, so
-their mismatches at a distance are bits as well: those that differ in either. An l-mer's mismatches are a sum over
-neighbouring bits, taken in all places at once: a number is four words, one for each of its bits, and sums of 1, 2, 4 and
-8 neighbours come from each other by a shift and an addition. Few pairs have so few mismatches that they count, and only
-these are looked at one by one.
+Pairs as far apart as each other are taken together, 48 at a time. The letters of a string are two sequences of bits,
+so their mismatches at a distance are bits as well: those that differ in either. An l-mer's mismatches are a sum over
+neighbouring bits, taken in all places at once: a number is four words, one for each of its bits, and sums of 1, 2, 4
+and 8 neighbours come from each other by a shift and an addition. Few pairs have so few mismatches that they count, and
+only these are looked at one by one.
 
-On both strands, the l-mers of the reverse complement are counted, too: |phi(z)|^2 = sum over i, j of h(i, j) + h(i, j'),
-where j' is the reverse complement of j. Both sums are the same with i and j exchanged, so half of the pairs will do.
+On both strands, the l-mers of the reverse complement are counted, too: |phi(z)|^2 is the sum of h(i, j) + h(i, j')
+over all i and j, where j' is the reverse complement of j. Both sums are the same with i and j exchanged, so half of the
+pairs will do.
 """
 
 from __future__ import annotations
@@ -27,30 +28,23 @@ def squared_lengths(letters, starts, ends, codes, order, both, places, pair, out
     longest = np.int64(order)
     for j in range(len(starts)):
         longest = max(longest, ends[j] - starts[j])
-    bits = np.empty((3, longest // 64 + 3), np.uint64)  # both bits of each letter, and whether an l-mer begins there
-    back = np.empty_like(bits)  # the same of the reverse complement
-    code = np.empty(longest, np.uint16)
-    reach = 0
+    here, back = np.empty((3, longest + 1), np.uint64), np.empty((3, longest + 1), np.uint64)
+    reach = np.uint64(0)
     for m in range(len(pair)):
-        reach = m if pair[m] != 0.0 else reach
+        reach = np.uint64(m) if pair[m] != 0.0 else reach
     sums = np.empty(16)
     for j in range(len(starts)):
-        length = ends[j] - starts[j]
         sums[:] = 0.0
-        for i in range(length):
-            code[i] = codes[letters[starts[j] + i]]
-        _as_bits(code[:length], order, False, bits)
-        n = length - order + 1  # places at which an l-mer begins
-        for apart in range(n):
-            times = 2.0 if apart else 1.0
-            _pairs(bits, bits, 0, n - apart, apart, order, reach, places, n, False, times, sums)
-        if both:
-            _as_bits(code[:length], order, True, back)
+        n = ends[j] - starts[j] - order + 1  # places at which an l-mer begins
+        if n > 0:
+            as_words(letters, starts[j], ends[j], codes, order, False, here)
+            for apart in range(n):
+                _pairs(here, here, 0, n - apart, apart, order, reach, places, n, False, sums)
+        if both and n > 0:
+            as_words(letters, starts[j], ends[j], codes, order, True, back)
             for apart in range(1 - n, n):
-                first, middle = max(0, -apart), (n - apart) // 2  # those before the middle have twins after it
-                _pairs(bits, back, first, middle, apart, order, reach, places, n, True, 2.0, sums)
-                if (n - apart) % 2:
-                    _pairs(bits, back, middle, middle + 1, apart, order, reach, places, n, True, 1.0, sums)
+                first, stop = max(0, -apart), (n - apart + 1) // 2  # those behind have twins before them
+                _pairs(here, back, first, stop, apart, order, reach, places, n, True, sums)
         total = 0.0
         for m in range(len(pair)):
             total += pair[m] * sums[m]
@@ -58,28 +52,19 @@ def squared_lengths(letters, starts, ends, codes, order, both, places, pair, out
 
 
 @inner
-def _as_bits(code, order, turned, bits):
-    """The letters of a string, or of its reverse complement, as bits; and at which of them an l-mer begins."""
-    bits[:, :] = np.uint64(0)
-    length, run = len(code), 0
-    for i in range(length):
-        letter = code[length - 1 - i] if turned else code[i]
-        run = 0 if letter == FOREIGN else run + 1
-        if letter == FOREIGN:
-            continue
-        value = np.uint64(3 - letter if turned else letter)
-        bits[0, i >> 6] |= (value & np.uint64(1)) << np.uint64(i & 63)
-        bits[1, i >> 6] |= (value >> np.uint64(1)) << np.uint64(i & 63)
-        if run >= order:
-            at = i + 1 - order
-            bits[2, at >> 6] |= np.uint64(1) << np.uint64(at & 63)
-
-
-@inner
-def _word(bits, row, at):
-    """64 bits from this one on."""
-    k, shift = at >> 6, np.uint64(at & 63)
-    return bits[row, k] >> shift | (bits[row, k + 1] << np.uint64(1)) << (np.uint64(63) - shift)
+def as_words(letters, first, stop, codes, order, turned, words):
+    """Of each place of a string, or of its reverse complement, three words: both bits of the next 64 letters, and at
+    which of these an l-mer begins."""
+    low, high, begins = words[0], words[1], words[2]
+    length, run, one = stop - first, 0, np.uint64(1)
+    low[length] = high[length] = begins[length] = np.uint64(0)
+    for i in range(length - 1, -1, -1):
+        code = codes[letters[stop - 1 - i if turned else first + i]]
+        run = 0 if code == FOREIGN else run + 1
+        value = np.uint64(code) ^ np.uint64(3 if turned else 0)
+        low[i] = low[i + 1] << one | (value & one)
+        high[i] = high[i + 1] << one | (value >> one & one)
+        begins[i] = begins[i + 1] << one | np.uint64(run >= order)
 
 
 @inner
@@ -122,37 +107,46 @@ def _mismatches(differ, order):
 @inner
 def _at_most(number, limit):
     """The places at which a number is not above a limit."""
-    above, equal = np.uint64(0), ~np.uint64(0)
-    for bit in range(3, -1, -1):
-        wanted = ~np.uint64(0) if limit >> bit & 1 else np.uint64(0)
-        above |= equal & number[bit] & ~wanted
-        equal &= ~(number[bit] ^ wanted)
+    above, equal, one = np.uint64(0), ~np.uint64(0), np.uint64(1)
+    for bit in range(4):
+        digit = number[3 - bit]
+        if limit >> np.uint64(3 - bit) & one:
+            equal &= digit
+        else:
+            above |= equal & digit
+            equal &= ~digit
     return ~above
 
 
 @inner
-def _pairs(bits, other, first, stop, apart, order, reach, places, n, turned, times, sums):
-    """sums[m] += times the weight of the places, for each pair of places i, i + apart with m mismatches, i being in
-    first..stop; the second place is one of the reverse complement if `turned`."""
-    for at in range(first, stop, TAKEN):
-        differ = _word(bits, 0, at) ^ _word(other, 0, at + apart)
-        differ |= _word(bits, 1, at) ^ _word(other, 1, at + apart)
+def _pairs(words, others, first, stop, apart, order, reach, places, n, turned, sums):
+    """sums[m] += the weight of their places, for each pair of places i, i + apart with m mismatches, i being in
+    first..stop; the second place is one of the reverse complement if `turned`. Two places are two pairs."""
+    for at in range(np.uint64(first), np.uint64(stop), np.uint64(TAKEN)):
+        to = np.uint64(np.int64(at) + apart)
+        differ = (words[0, at] ^ others[0, to]) | (words[1, at] ^ others[1, to])
         number = _mismatches(differ, order)
-        left = np.uint64(min(stop - at, TAKEN))
-        here = _word(bits, 2, at) & _word(other, 2, at + apart) & ((np.uint64(1) << left) - np.uint64(1))
-        here &= _at_most(number, reach)
-        i = at
-        while here:
-            while not here & np.uint64(0xFF):
-                here >>= np.uint64(8)
-                number = _shifted(number, 8)
-                i += 8
-            if here & np.uint64(1):
-                m = (number[0] & np.uint64(1)) | (number[1] & np.uint64(1)) << np.uint64(1)
-                m |= (number[2] & np.uint64(1)) << np.uint64(2) | (number[3] & np.uint64(1)) << np.uint64(3)
-                weight = place_weight(places, n, i)
-                partner = n - 1 - (i + apart) if turned else i + apart
-                sums[m] += times * weight * place_weight(places, n, partner)
-            here >>= np.uint64(1)
-            number = _shifted(number, 1)
-            i += 1
+        left = min(np.uint64(stop) - at, np.uint64(TAKEN))
+        here = words[2, at] & others[2, to] & ((np.uint64(1) << left) - np.uint64(1)) & _at_most(number, reach)
+        if here:
+            _count(here, number, np.int64(at), apart, places, n, turned, sums)
+
+
+@inner
+def _count(here, number, at, apart, places, n, turned, sums):
+    """The pairs that are marked, one by one."""
+    one = np.uint64(1)
+    while here:
+        while not here & np.uint64(0xFF):
+            here >>= np.uint64(8)
+            number = _shifted(number, 8)
+            at += 8
+        if here & one:
+            m = number[0] & one | (number[1] & one) << one | (number[2] & one) << np.uint64(2)
+            m |= (number[3] & one) << np.uint64(3)
+            partner = n - 1 - (at + apart) if turned else at + apart
+            times = 1.0 if partner == at else 2.0
+            sums[m] += times * place_weight(places, n, at) * place_weight(places, n, partner)
+        here >>= one
+        number = _shifted(number, 1)
+        at += 1

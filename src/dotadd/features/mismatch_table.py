@@ -10,10 +10,10 @@ Three layouts of w:
 
 - "one": a slot for each l-mer, its number with two bits a letter;
 - "both": an l-mer and its reverse complement are one feature, in the slot of the smaller number;
-- "half": the same for odd l, without slots that nobody uses. Of an l-mer and its reverse complement exactly one has A or
-  C in the middle. Its slot is that bit, then the other letters, its flanks. So w is two slabs, one for A and one for C,
-  and M w is worked out on these alone: the slabs of T and G are theirs with the flanks reversed and complemented, which
-  in the transform is a reversal of letters and a sign.
+- "half": the same for odd l, without slots that nobody uses. Of an l-mer and its reverse complement exactly one has A
+  or C in the middle. Its slot is that bit, then the other letters, its flanks. So w is two slabs, one for A and one for
+  C, and M w is worked out on these alone: the slabs of T and G are theirs with the flanks reversed and complemented,
+  which in the transform is a reversal of letters and a sign.
 
 All of it is in float64, as proofs count on. Threads share out stretches of the table, each of which is worked on in an
 order of its own, so the bits are the same for any number of them.
@@ -73,7 +73,9 @@ class MismatchTable:
         """The table M w, in which `look_up` finds what l-mers count."""
         table = w.astype(np.float64)
         if self.layout == "both":
-            _stretches(len(table), lambda first, stop: _unfold(w, self.order, self.palindrome, first, stop, table), threads)
+            _stretches(
+                len(table), lambda first, stop: _unfold(w, self.order, self.palindrome, first, stop, table), threads
+            )
         self._apply(table, threads)
         return table
 
@@ -81,7 +83,9 @@ class MismatchTable:
         """w += M times the table of `count`, which is used up."""
         self._apply(table, threads)
         if self.layout == "both":
-            _stretches(len(table), lambda first, stop: _fold(table, self.order, self.palindrome, first, stop, w), threads)
+            _stretches(
+                len(table), lambda first, stop: _fold(table, self.order, self.palindrome, first, stop, w), threads
+            )
         else:
             _stretches(len(table), lambda first, stop: _add(table[first:stop], w[first:stop]), threads)
 
@@ -95,7 +99,7 @@ class MismatchTable:
             turned = _reversed_letters((self.order - 1) // 2)
             tile = min(TILE, len(turned))
             items = range(0, len(turned), tile)
-            for_each(items, lambda at: _scale_half(*slabs, self.eigenvalues, turned, at, tile), threads)
+            for_each(items, lambda at: _scale_half(slabs[0], slabs[1], self.eigenvalues, turned, at, tile), threads)
         _transform(slabs, threads)
 
 

@@ -81,12 +81,12 @@ def signed(number: int) -> int:
 
 
 @lru_cache
-def mismatch_plan(order: int, mismatches: int, size: int, bits: int | None, folded: bool) -> np.ndarray:
-    """What `write_mismatches` is told: the nodes of the tree of turns, parents before children and each subtree in one
-    piece. Of each, how many letters are turned and which one was turned last; the limit below which letters rise, while
-    others fall; and what the number gains where the letter rises, where it falls, and the same for the reverse
-    complement's."""
-    radix = radix_of(size, order)
+def mismatch_plan(order: int, weights: tuple[float, ...], size: int, bits: int | None, folded: bool) -> np.ndarray:
+    """What `write_mismatches` is told: what k-mers with 0, 1, .. letters turned count; and the nodes of the tree of
+    turns, parents before children and each subtree in one piece. Of each, how many letters are turned and which one was
+    turned last; the limit below which letters rise, while others fall; and what the number gains where the letter
+    rises, where it falls, and the same for the reverse complement's."""
+    radix, mismatches = radix_of(size, order), len(weights) - 1
 
     def below(depth: int, first: int) -> Iterator[tuple[int, int, int]]:
         if depth > mismatches:
@@ -104,7 +104,7 @@ def mismatch_plan(order: int, mismatches: int, size: int, bits: int | None, fold
         change[t] = [gain % 2**64 for gain in gains]
     depths, places, steps = np.array(nodes, np.uint64).reshape(-1, 3).T.copy()
     numbers = (size, signed(radix), bits or 0, folded, order, mismatches)
-    return packed(numbers, depths, places, np.uint64(size) - steps, change)
+    return packed(numbers, np.array(weights), depths, places, np.uint64(size) - steps, change)
 
 
 @kernel
@@ -157,8 +157,8 @@ def write_patterns(letters, starts, ends, codes, plan, base, scale, cursor, out_
 def write_mismatches(letters, starts, ends, codes, plan, base, scale, cursor, out_indices, out_values):
     """Append each k-mer and its neighbours."""
     size, radix, bits, folded = plan[0], np.uint64(plan[1]), plan[2], plan[3] != 0
-    order, mismatches, nodes = plan[4], plan[5], (len(plan) - 6) // 7
-    trees = plan[6:].view(np.uint64)
+    order, mismatches, nodes = plan[4], plan[5], (len(plan) - 7 - plan[5]) // 7
+    values, trees = plan[6 : 7 + mismatches].view(np.float64) * scale, plan[7 + mismatches :].view(np.uint64)
     depth, place, limit = trees[:nodes], trees[nodes : 2 * nodes], trees[2 * nodes : 3 * nodes]
     change = trees[3 * nodes :].reshape((nodes, 4))
     one, none = np.uint64(1), np.uint64(0)
@@ -179,7 +179,7 @@ def write_mismatches(letters, starts, ends, codes, plan, base, scale, cursor, ou
             roll(text, last + one, m, power, number)
             if folded:
                 roll_back(text, last + one, m, power, np.uint64(size - 1), reverse)
-            write(number, reverse, none, m, folded, none, scale, bits, base, p, out_indices, out_values)
+            write(number, reverse, none, m, folded, none, values[0], bits, base, p, out_indices, out_values)
             p += m
             for t in range(np.uint64(len(depth))):
                 d, k = depth[t], place[t]
@@ -191,7 +191,7 @@ def write_mismatches(letters, starts, ends, codes, plan, base, scale, cursor, ou
                     for i in range(m):
                         gain = rise_back if text[i + k] < limit[t] else fall_back
                         reverse[d, i] = reverse[d - one, i] + gain
-                write(number, reverse, d, m, folded, none, scale, bits, base, p, out_indices, out_values)
+                write(number, reverse, d, m, folded, none, values[d], bits, base, p, out_indices, out_values)
                 p += m
             at += min(n, np.uint64(CHUNK))
         cursor[j] = p

@@ -83,13 +83,11 @@ class TabledLmers(LetterMap):
         counts = self._counted(batch, rows, coefficients, table)
         table.gather(counts, w, self.threads)
 
-    def _counted(
-        self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, table: MismatchTable
-    ) -> np.ndarray:
+    def _counted(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, table: MismatchTable) -> np.ndarray:
         """The l-mers of all rows in a table. Each thread has a part of it, to which it adds row by row."""
         letters, starts, ends, codes = self._read(batch, rows)
         counts = np.zeros(table.dim)
-        parts = 1 if self.threads == 1 else min(SHARE * self.threads, table.dim)
+        parts = min(self.threads, table.dim)
         cuts = [table.dim * k // parts for k in range(parts + 1)]
 
         def work(k: int) -> None:

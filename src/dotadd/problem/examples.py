@@ -46,6 +46,7 @@ PARTS = 1 << 25  # slots that the parts of all threads may have together
 SLOTS_A_NONZERO = 1.0  # slots that a part may have for each non-zero: they have to be cleared and joined
 CACHE_LINE = 64  # bytes
 SHORT = 1 << 18  # slots of a tile of which each thread may have one
+WIDE = 1 << 14  # non-zeros of a row that are more than a visit should touch, where a table does without
 
 
 class InMemory:
@@ -133,6 +134,12 @@ class InMemory:
     def bulk(self) -> bool:
         """Whether `dot` of many rows is much faster than visiting them one by one."""
         return self.phi.bulk
+
+    @property
+    def whole(self) -> bool:
+        """Whether a row is so wide, and `dot` of all so much faster, that visiting them one by one is out of the
+        question."""
+        return self.phi.whole and self.mean_length > WIDE
 
     reads_ahead = False
     """Nothing has to be read."""

@@ -261,6 +261,9 @@ def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | N
         return name, "asked for"
     if start and start[0].solver:
         return start[0].solver, "goes on from its own earlier result"
+    if isinstance(problem.examples, InMemory) and problem.examples.whole:
+        how = f"rows have {problem.examples.mean_length:,.0f} features, and w is touched for all of them at once"
+        return batch_solver(problem.loss), f"{how}: coordinate descent would take long for each"
     rows, dim = len(problem.examples), features_met(problem.examples)
     if rows < TALL * dim:
         return "dcd", f"fewer than {TALL} rows for each of {dim:,} features, where coordinate descent is fastest"
