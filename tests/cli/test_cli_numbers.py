@@ -38,10 +38,12 @@ CALLS = {
     "inspect --samples": "inspect dna --poim out.svg --order 1 {}",
     "inspect --jobs": "inspect dna --poim out.svg --order 1 --samples 2 {}",
     "demo": "demo --fast {}",
+    "kmers": "kmers gkm -o weights.tsv {}",
 }
 MADE = (
     "train rows.svm -o model -q",
     "train dna.tsv --column 0 --label 1 --features Spectrum(2) -o dna -q",
+    "train dna.tsv --column 0 --label 1 --features Gkm(2,1) -o gkm -q",
     "windows --fasta genome.fa --gff genes.gff --signal acceptor --length 12 --before 4 -o sites.arrow",
     "train sites.arrow --features WeightedDegree(3) -o sites -q --max-passes 9",
 )

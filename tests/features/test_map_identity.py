@@ -56,6 +56,11 @@ MAPS: dict[str, tuple] = {
         {"l": (5, 6), "k": (3, 4), "filter": ("truncated", "full", "count"), "strands": ("both", "one"),
          "middle": (None, (9, 2.0), (9, 3.0), (8, 2.0))},
     ),
+    "LmerCounts": (
+        DNA,
+        {"l": (5, 6), "k": (4, 3), "mismatches": (1, 2), "filter": ("truncated", "full", "count"),
+         "strands": ("both", "one"), "middle": (None, (9, 2.0), (9, 3.0), (8, 2.0))},
+    ),
     "WeightedDegree": (
         DNA, {"degree": (2, 3), "weights": (None, "uniform", [1.0, 2.0]), "length": (12, 13)} | STRINGS,
     ),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dotadd.features.gkm import Gkm as Gkm
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
+    from dotadd.features.lmer_counts import LmerCounts as LmerCounts
     from dotadd.features.polynomial import Polynomial as Polynomial
     from dotadd.features.rational import Rational as Rational
     from dotadd.features.spectrum import GappySpectrum as GappySpectrum
@@ -39,6 +40,7 @@ MAPS = {
     ".polynomial": ["Polynomial"],
     ".spectrum": ["Spectrum", "WeightedSpectrum", "GappySpectrum", "MismatchSpectrum"],
     ".gkm": ["Gkm"],
+    ".lmer_counts": ["LmerCounts"],
     ".weighted_degree": ["WeightedDegree", "WeightedDegreeShift"],
     ".text": ["NGrams"],
     ".words": ["BagOfWords", "WordNGrams"],

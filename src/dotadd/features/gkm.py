@@ -74,13 +74,21 @@ class Gkm(TabledLmers):
         return filter_weights(self.l, self.k, self.filter)
 
     @property
-    def table(self) -> MismatchTable:
-        layout = "one" if self.strands == "one" else "half" if self.l % 2 else "both"
-        return _table(self.l, self.weights, layout)
+    def layout(self) -> str:
+        """Of w, as mismatch_table.py calls it."""
+        return "one" if self.strands == "one" else "half" if self.l % 2 else "both"
+
+    def tabled(self) -> MismatchTable:
+        """The table by which l-mers, counted, become features."""
+        return _table(self.l, self.weights, self.layout)
+
+    @property
+    def table(self) -> MismatchTable | None:
+        return self.tabled()
 
     @property
     def dim(self) -> int:
-        return self.table.dim
+        return self.tabled().dim
 
     @property
     def neighbours(self) -> int:
@@ -119,22 +127,22 @@ class Gkm(TabledLmers):
         return np.maximum(batch.lengths() - self.l + 1, 0) * self.neighbours
 
     def writer(self) -> Writer:
-        return write_neighbours, _plan(self.table, self.place_weights().tobytes())
+        return neighbour_plan(self.tabled(), self.place_weights())
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         if not self.dense:
             super().fill(batch, rows, block)
             return
-        slots = np.arange(self.dim)
+        slots, table = np.arange(self.dim), self.tabled()
         for j, row in enumerate(rows):
             phi = np.zeros(self.dim)
-            self.table.gather(self._counted(batch, np.array([row]), np.ones(1), self.table), phi, 1)
+            table.gather(self.counted(batch, np.array([row]), np.ones(1), table), phi, 1)
             block.append(j, slots, phi)
 
     def invert(self, slots: np.ndarray) -> Origins:
         """The l-mer of a slot, the one of two that the slot is called by."""
         names, numbers = Origins.unnamed(repr(self), len(slots)), slots.astype(np.int64)
-        if self.table.layout == "half":
+        if self.layout == "half":
             below = self.l - 1  # bits of the letters after the middle
             flanks, middle = numbers & (1 << 2 * below) - 1, numbers >> 2 * below
             numbers = (flanks >> below) << below + 2 | middle << below | flanks & (1 << below) - 1
@@ -169,7 +177,8 @@ def _takes() -> np.ndarray:
 
 @lru_cache
 def _table(order: int, weights: tuple[float, ...], layout: str) -> MismatchTable:
-    return MismatchTable(order, weights, layout, twofold=True)
+    """One that is its own reverse complement counts on both strands, as if there were two of it."""
+    return MismatchTable(order, weights, layout, 2.0**0.5)
 
 
 @lru_cache
@@ -190,9 +199,13 @@ def _changes(order: int, most: int) -> Iterator[tuple[int, int, int]]:
                 yield m, change, back
 
 
+def neighbour_plan(table: MismatchTable, places: np.ndarray) -> Writer:
+    """The kernel that writes the neighbours of l-mers that a table has, and what it is told."""
+    return write_neighbours, _plan(table, places.tobytes())
+
+
 @lru_cache
 def _plan(table: MismatchTable, places: bytes) -> np.ndarray:
-    """What `write_neighbours` is told."""
     some = [one for one in _changes(table.order, len(table.weights) - 1) if table.weights[one[0]]]
     mismatches, change, back = (np.array(part) for part in zip(*some, strict=True))
     values = np.array([table.palindrome, *np.array(table.weights)[mismatches]])

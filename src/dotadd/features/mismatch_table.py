@@ -45,13 +45,13 @@ LAYOUTS = {"one": 0, "both": 1, "half": 2}
 class MismatchTable:
     """M for l-mers of `order` letters: f(0), f(1), .. and the layout of w.
 
-    twofold: whether an l-mer that is its own reverse complement counts on both strands, as if there were two of it.
+    palindrome: what the value of an l-mer that is its own reverse complement is multiplied with.
     """
 
     order: int
     weights: tuple[float, ...]
     layout: str
-    twofold: bool = False
+    palindrome: float = 1.0
 
     @property
     def dim(self) -> int:
@@ -63,11 +63,6 @@ class MismatchTable:
         """Those of M, over the number of entries, by which two transforms multiply."""
         slab = LETTERS ** (self.order - (self.layout == "half"))
         return np.array([float(value / slab) for value in eigenvalues(self.weights, self.order)])
-
-    @property
-    def palindrome(self) -> float:
-        """What the value of an l-mer that is its own reverse complement is multiplied with."""
-        return 2.0**0.5 if self.twofold else 1.0
 
     def spread(self, w: np.ndarray, threads: int) -> np.ndarray:
         """The table M w, in which `look_up` finds what l-mers count."""

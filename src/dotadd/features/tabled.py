@@ -15,7 +15,7 @@ from dotadd.features import mismatch_table
 from dotadd.features.base import Arrays, FeatureMap
 from dotadd.features.gkm_weights import kernel_weights
 from dotadd.features.kmers import LetterMap
-from dotadd.features.mismatch_norms import squared_lengths
+from dotadd.features.mismatch_pairs import pair_plan, squared_lengths
 from dotadd.features.mismatch_table import LAYOUTS, MismatchTable
 
 Self = TypeVar("Self", bound="TabledLmers")
@@ -50,7 +50,8 @@ class TabledLmers(LetterMap):
         bound = np.asarray(self.bound(batch))
         return float(bound) * len(rows) if bound.ndim == 0 else float(bound[rows].sum())
 
-    def _read(self, batch: Batch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def read(self, batch: Batch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The letters of all rows, where these begin and end, and the letters' numbers."""
         assert isinstance(batch, Strings)
         return plain(batch.letters), *self.places(batch, rows), self.codes()
 
@@ -60,7 +61,7 @@ class TabledLmers(LetterMap):
             for w, out in zip(ws, outs, strict=True):
                 FeatureMap.dot(self, batch, rows, w, out)
             return
-        letters, starts, ends, codes = self._read(batch, rows)
+        letters, starts, ends, codes = self.read(batch, rows)
         layout, places = LAYOUTS[table.layout], self.place_weights()
         for w, out in zip(ws, outs, strict=True):
             found = table.spread(w, self.threads)
@@ -80,12 +81,12 @@ class TabledLmers(LetterMap):
         if table is None or self._nonzeros(batch, rows) < FEW * table.dim:
             FeatureMap.add(self, batch, rows, coefficients, w)
             return
-        counts = self._counted(batch, rows, coefficients, table)
+        counts = self.counted(batch, rows, coefficients, table)
         table.gather(counts, w, self.threads)
 
-    def _counted(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, table: MismatchTable) -> np.ndarray:
+    def counted(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, table: MismatchTable) -> np.ndarray:
         """The l-mers of all rows in a table. Each thread has a part of it, to which it adds row by row."""
-        letters, starts, ends, codes = self._read(batch, rows)
+        letters, starts, ends, codes = self.read(batch, rows)
         counts = np.zeros(table.dim)
         parts = min(self.threads, table.dim)
         cuts = [table.dim * k // parts for k in range(parts + 1)]
@@ -103,18 +104,18 @@ class TabledLmers(LetterMap):
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         table = self.table
-        if table is None or (table.layout == "both" and not table.twofold and self.order % 2 == 0):
+        if table is None or (table.layout == "both" and table.palindrome == 1.0 and self.order % 2 == 0):
             return FeatureMap.squared_norms(self, batch, rows)
-        letters, starts, ends, codes = self._read(batch, rows)
+        letters, starts, ends, codes = self.read(batch, rows)
         out = np.empty(len(rows))
         long = ends - starts > FAR
-        kernel = np.array(kernel_weights(table.weights, self.order))
-        both, places = table.layout != "one", self.place_weights()
+        pair = kernel_weights(table.weights, self.order)
+        plan = pair_plan(self.order, pair, both=table.layout != "one", places=self.place_weights())
         near, found = np.flatnonzero(~long), np.empty(int((~long).sum()))
-        squared_lengths(letters, starts[near], ends[near], codes, self.order, both, places, kernel, found)
+        squared_lengths(letters, starts[near], ends[near], codes, plan, found)
         out[near] = found
         for j in np.flatnonzero(long):
             phi = np.zeros(table.dim)
-            table.gather(self._counted(batch, rows[j : j + 1], np.ones(1), table), phi, 1)
+            table.gather(self.counted(batch, rows[j : j + 1], np.ones(1), table), phi, 1)
             out[j] = squared_length(phi)
         return out

@@ -15,6 +15,7 @@ from dotadd.errors import DotaddError
 from dotadd.features.base import FeatureMap
 from dotadd.features.expression import KNOWN as MAPS
 from dotadd.features.expression import FeatureReader
+from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.kernel_svm.gram import Function
 from dotadd.kernel_svm.kernels import (
     RBF,
@@ -28,7 +29,8 @@ from dotadd.kernel_svm.kernels import (
 )
 
 KNOWN: dict[str, type[Kernel]] = {
-    known.__name__: known for known in (LinearKernel, PolynomialKernel, RBF, Sigmoid, Precomputed, FeatureKernel)
+    known.__name__: known
+    for known in (LinearKernel, PolynomialKernel, RBF, Sigmoid, Precomputed, FeatureKernel, GkmRBF)
 }
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 

@@ -22,6 +22,7 @@ from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.errors import DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
 from dotadd.kernel_svm.one_against_one import pairs
@@ -94,7 +95,7 @@ class KernelModel(Classifier):
 
     def _usable(self, chunk: Chunk, source: Source) -> Chunk:
         chunk = self.fitting(replace(chunk, batch=chunk.batch.own()))
-        if not isinstance(self.kernel, FeatureKernel):
+        if not isinstance(self.kernel, FeatureKernel | GkmRBF):
             return chunk
         require_kind(self.kernel.phi, chunk.batch)
         return usable_rows(chunk, self.kernel.phi, source)

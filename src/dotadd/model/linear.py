@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._jit import plain
+from dotadd._util.compressed import decompressed, reading
 from dotadd.core import block as blocks
 from dotadd.data.batches import Batch
-from dotadd.errors import ModelError
+from dotadd.errors import DataError, ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
 from dotadd.model.file import PLAIN, STATE, WEIGHT_TYPES, Classifier, Record, state_tensors
 from dotadd.model.stored import Stored
@@ -28,6 +29,8 @@ from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
     from dotadd.model.kernel import KernelModel
+
+LSGKM = b"svm_type"  # how its models begin
 
 
 class Model(Classifier):
@@ -107,11 +110,16 @@ class Model(Classifier):
 def load(
     path: str | os.PathLike[str], *, features: Mapping[str, type[FeatureMap]] | None = None
 ) -> Model | KernelModel:
-    """Read a model file. `features` names feature maps of your own that the model was trained with.
+    """Read a model file, or one of LS-GKM (`x.model.txt`, also compressed). `features` names feature maps of your own
+    that the model was trained with.
 
     The file is read through once, for its checksum. Weights, indexes and support vectors are mapped into memory: what a
     prediction does not touch takes none.
     """
+    if _is_lsgkm(path):
+        from dotadd.model.lsgkm import load_lsgkm
+
+        return load_lsgkm(path)
     stored, own = Stored(path), dict(features or {})
     if "kernel" in stored.record:
         from dotadd.model.kernel import kernel_model  # linear models know no kernel machines
@@ -133,6 +141,15 @@ def load(
         raise ModelError(f"{stored.path}: {error}") from error
     stored.complete(model)
     return model
+
+
+def _is_lsgkm(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as the models of LS-GKM, and of LIBSVM, do; it may be compressed."""
+    try:
+        with decompressed(os.fspath(path)) as (_, file), reading(os.fspath(path)):
+            return file.read(len(LSGKM)) == LSGKM
+    except DataError:
+        return False
 
 
 def _largest(row: np.ndarray, count: int) -> list[tuple[int, float]]:
