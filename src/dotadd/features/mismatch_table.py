@@ -64,6 +64,21 @@ class MismatchTable:
         slab = LETTERS ** (self.order - (self.layout == "half"))
         return np.array([float(value / slab) for value in eigenvalues(self.weights, self.order)])
 
+    @cached_property
+    def half_words(self) -> tuple[np.ndarray, ...]:
+        """Of each word of half the flanks: its number with the letters reversed, how many letters are not the first,
+        and the sign that it brings. And of two of them, one with so many letters and another: the factor for what
+        differs between letters in the middle, and a quarter of how much that for the rest is larger."""
+        count = (self.order - 1) // 2
+        words = np.arange(LETTERS**count, dtype=np.int64)
+        digits = words[:, None] >> 2 * np.arange(count) & 3
+        turned = (digits << 2 * np.arange(count - 1, -1, -1)).sum(axis=1)
+        letters = (digits != 0).sum(axis=1)
+        sign = 1.0 - 2.0 * (((digits & 1) + (digits >> 1)).sum(axis=1) % 2)
+        many = np.add.outer(np.arange(count + 1), letters)
+        rest = self.eigenvalues[many + 1]
+        return turned, letters, sign, rest, 0.25 * (self.eigenvalues[many] - rest)
+
     def spread(self, w: np.ndarray, threads: int) -> np.ndarray:
         """The table M w, in which `look_up` finds what l-mers count."""
         table = w.astype(np.float64)
@@ -91,10 +106,10 @@ class MismatchTable:
         if self.layout != "half":
             _stretches(len(table), lambda first, stop: _scale(table, self.eigenvalues, first, stop), threads)
         else:
-            turned = _reversed_letters((self.order - 1) // 2)
-            tile = min(TILE, len(turned))
-            items = range(0, len(turned), tile)
-            for_each(items, lambda at: _scale_half(slabs[0], slabs[1], self.eigenvalues, turned, at, tile), threads)
+            words = self.half_words
+            tile = min(TILE, len(words[0]))
+            items = range(0, len(words[0]), tile)
+            for_each(items, lambda at: _scale_half(slabs[0], slabs[1], *words, at, tile), threads)
         _transform(slabs, threads)
 
 
@@ -115,15 +130,6 @@ def _transform(slabs: list[np.ndarray], threads: int) -> None:
     wide = max(strip, columns // 8)
     pieces = [(matrix, first) for matrix in matrices for first in range(0, columns, wide)] if rows > 1 else []
     for_each(pieces, lambda piece: _transform_columns(piece[0], piece[1], piece[1] + wide, strip), threads)
-
-
-def _reversed_letters(count: int) -> np.ndarray:
-    """The numbers of all words of so many letters with their letters reversed."""
-    numbers = np.arange(LETTERS**count, dtype=np.int64)
-    turned = np.zeros_like(numbers)
-    for place in range(count):
-        turned = turned << 2 | numbers >> 2 * place & 3
-    return turned
 
 
 @kernel
@@ -180,14 +186,6 @@ def _letters_set(number):
     return count
 
 
-@inner
-def _odd(number):
-    """Whether the number of its bits is odd, as 1 or 0."""
-    for shift in (32, 16, 8, 4, 2, 1):
-        number ^= number >> np.uint64(shift)
-    return number & np.uint64(1)
-
-
 @kernel
 def _scale(table, values, first, stop):
     low = np.empty(256, np.uint64)
@@ -202,29 +200,37 @@ def _scale(table, values, first, stop):
 
 
 @kernel
-def _scale_half(with_a, with_c, values, turned, first, tile):
+def _scale_half(with_a, with_c, turned, letters, sign, rest, shared, first, tile):
     """The factors of M between two transforms of the flanks, and M of the letter in the middle.
 
     Word y and its reversal z belong together: slab T is slab A at z, and slab G is slab C at z, all with the sign of y.
     On what is the same for all letters in the middle, M acts as on y, on the rest as on a word with one letter more.
     With the first halves of words in the order of their reversals, y -> z is the transposition of a matrix. These are
-    the tiles in the rows from `first` on, above its diagonal, and what they belong to.
+    the tiles in the rows from `first` on, above its diagonal, and what they belong to. What else is given is of half
+    words (see `half_words`).
     """
     size = len(turned)
-    letters, odd = np.empty(size, np.uint64), np.empty(size, np.uint64)
-    for word in range(size):
-        letters[word], odd[word] = _letters_set(np.uint64(word)), _odd(np.uint64(word))
+    theirs = np.empty((2, tile, tile))  # of slab A and slab C, as they stand in the tile
     for left in range(first, size, tile):
-        for a in range(first, first + tile):
-            for b in range(max(a, left), left + tile):
-                y, z = np.uint64(turned[a] * size + b), np.uint64(turned[b] * size + a)
-                many = letters[a] + letters[b]
-                sign = -1.0 if odd[a] != odd[b] else 1.0
-                rest, shared = values[many + np.uint64(1)], 0.25 * (values[many] - values[many + np.uint64(1)])
-                total = shared * (with_a[y] + with_c[y] + sign * (with_a[z] + with_c[z]))
-                with_a[y], with_c[y] = rest * with_a[y] + total, rest * with_c[y] + total
-                if a != b:
-                    with_a[z], with_c[z] = rest * with_a[z] + sign * total, rest * with_c[z] + sign * total
+        for b in range(tile):
+            z = turned[left + b] * size + first
+            for a in range(tile):
+                theirs[0, a, b], theirs[1, a, b] = with_a[z + a], with_c[z + a]
+        for a in range(tile):
+            y, some = turned[first + a] * size + left, letters[first + a]
+            mine_a, mine_c = with_a[y : y + tile], with_c[y : y + tile]
+            their_a, their_c = theirs[0, a], theirs[1, a]
+            for b in range(tile):
+                signed, one, many = sign[first + a] * sign[left + b], rest[some, left + b], shared[some, left + b]
+                total = many * (mine_a[b] + mine_c[b] + signed * (their_a[b] + their_c[b]))
+                mine_a[b], mine_c[b] = one * mine_a[b] + total, one * mine_c[b] + total
+                their_a[b], their_c[b] = one * their_a[b] + signed * total, one * their_c[b] + signed * total
+        if left == first:  # it is its own transposition, and has been read before it was written
+            continue
+        for b in range(tile):
+            z = turned[left + b] * size + first
+            for a in range(tile):
+                with_a[z + a], with_c[z + a] = theirs[0, a, b], theirs[1, a, b]
 
 
 @inner
