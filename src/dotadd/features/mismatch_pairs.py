@@ -3,8 +3,8 @@
 Pairs as far apart as each other are taken together, 48 at a time. The letters of a string are two sequences of bits,
 so their mismatches at a distance are bits as well: those that differ in either. An l-mer's mismatches are a sum over
 neighbouring bits, taken in all places at once: a number is four words, one for each of its bits, and sums of 1, 2, 4
-and 8 neighbours come from each other by a shift and an addition. Few pairs have so few mismatches that they count, and
-only these are looked at one by one.
+and 8 neighbours come from each other by a shift and an addition. 48 places of one string meet all of the other in one
+loop, which vectorises. Few pairs have so few mismatches that they count, and only these are looked at one by one.
 
 On both strands, the l-mers of the reverse complement are counted, too: k(z, z') is the sum of h(i, j) + h(i, j') over
 all i of z and j of z', where j' is the reverse complement of j. For |phi(z)|^2 both sums are the same with i and j
@@ -36,57 +36,50 @@ def pair_plan(order: int, pair: Sequence[float], *, both: bool, places: np.ndarr
 @kernel
 def squared_lengths(letters, starts, ends, codes, plan, out):
     """out[j] = |phi(letters[starts[j]:ends[j]])|^2."""
-    order, both, pair, places = plan[0], plan[1] != 0, plan[3:19].view(np.float64), plan[19:].view(np.float64)
-    here, back, sums = _room(starts, ends, order), _room(starts, ends, order), np.empty(16)
-    reach = np.uint64(plan[2])
+    here, back, found, sums = _rooms(starts, ends), _rooms(starts, ends), _found(starts, ends), np.empty(16)
     for j in range(len(starts)):
         sums[:] = 0.0
-        n = ends[j] - starts[j] - order + 1  # places at which an l-mer begins
-        if n > 0:
-            as_words(letters, starts[j], ends[j], codes, order, False, here)
-            for apart in range(n):
-                _pairs(here, here, 0, n - apart, apart, order, reach, places, n, n, False, True, sums)
-        if both and n > 0:
-            as_words(letters, starts[j], ends[j], codes, order, True, back)
-            for apart in range(1 - n, n):
-                first, stop = max(0, -apart), (n - apart + 1) // 2  # those behind have twins before them
-                _pairs(here, back, first, stop, apart, order, reach, places, n, n, True, True, sums)
-        out[j] = _total(pair, sums)
+        for turned in range(2 if plan[1] else 1):
+            as_words(letters, starts[j], ends[j], codes, plan[0], turned != 0, back)
+            if turned == 0:
+                here[:, :] = back
+            places = ends[j] - starts[j] - plan[0] + 1
+            _count_pairs(here, back, places, places, plan, turned != 0, True, found, sums)
+        out[j] = _total(plan, sums)
 
 
 @kernel
 def products(letters, starts, ends, others, begins, stops, codes, plan, out):
     """out[i, j] = <phi(letters[starts[i]:ends[i]]), phi(others[begins[j]:stops[j]])>."""
-    order, both, pair, places = plan[0], plan[1] != 0, plan[3:19].view(np.float64), plan[19:].view(np.float64)
-    here, there, sums = _room(starts, ends, order), _room(begins, stops, order), np.empty(16)
-    reach = np.uint64(plan[2])
+    here, there, found, sums = _rooms(starts, ends), _rooms(begins, stops), _found(begins, stops), np.empty(16)
     for j in range(len(begins)):
-        m = stops[j] - begins[j] - order + 1
-        for turned in range(2 if both else 1):
-            as_words(others, begins[j], stops[j], codes, order, turned != 0, there)
+        for turned in range(2 if plan[1] else 1):
+            as_words(others, begins[j], stops[j], codes, plan[0], turned != 0, there)
             for i in range(len(starts)):
-                n = ends[i] - starts[i] - order + 1
                 sums[:] = 0.0
-                if m > 0 and n > 0:
-                    as_words(letters, starts[i], ends[i], codes, order, False, here)
-                    for apart in range(1 - n, m):
-                        first, stop = max(0, -apart), min(n, m - apart)
-                        _pairs(here, there, first, stop, apart, order, reach, places, n, m, turned != 0, False, sums)
-                out[i, j] = _total(pair, sums) + (out[i, j] if turned else 0.0)
+                as_words(letters, starts[i], ends[i], codes, plan[0], False, here)
+                n, m = ends[i] - starts[i] - plan[0] + 1, stops[j] - begins[j] - plan[0] + 1
+                _count_pairs(here, there, n, m, plan, turned != 0, False, found, sums)
+                out[i, j] = _total(plan, sums) + (out[i, j] if turned else 0.0)
 
 
 @inner
-def _room(starts, ends, order):
+def _rooms(starts, ends):
     """For the words of the longest string."""
-    longest = np.int64(order)
+    longest = np.int64(0)
     for j in range(len(starts)):
         longest = max(longest, ends[j] - starts[j])
-    return np.empty((3, longest + 1), np.uint64)
+    return np.zeros((3, longest + 1 + TAKEN), np.uint64)
 
 
 @inner
-def _total(pair, sums):
-    total = 0.0
+def _found(starts, ends):
+    return np.empty((5, _rooms(starts, ends).shape[1]), np.uint64)
+
+
+@inner
+def _total(plan, sums):
+    pair, total = plan[3:19].view(np.float64), 0.0
     for m in range(len(pair)):
         total += pair[m] * sums[m]
     return total
@@ -95,17 +88,20 @@ def _total(pair, sums):
 @inner
 def as_words(letters, first, stop, codes, order, turned, words):
     """Of each place of a string, or of its reverse complement, three words: both bits of the next 64 letters, and at
-    which of these an l-mer begins."""
+    which of these an l-mer begins. The first TAKEN - 1 stand for places before the string."""
     low, high, begins = words[0], words[1], words[2]
     length, run, one = stop - first, 0, np.uint64(1)
-    low[length] = high[length] = begins[length] = np.uint64(0)
-    for i in range(length - 1, -1, -1):
-        code = codes[letters[stop - 1 - i if turned else first + i]]
-        run = 0 if code == FOREIGN else run + 1
-        value = np.uint64(code) ^ np.uint64(3 if turned else 0)
-        low[i] = low[i + 1] << one | (value & one)
-        high[i] = high[i + 1] << one | (value >> one & one)
-        begins[i] = begins[i + 1] << one | np.uint64(run >= order)
+    end = length + TAKEN - 1
+    low[end] = high[end] = begins[end] = np.uint64(0)
+    for i in range(length - 1, -TAKEN, -1):
+        at, value = i + TAKEN - 1, np.uint64(0)
+        if i >= 0:
+            code = codes[letters[stop - 1 - i if turned else first + i]]
+            run = 0 if code == FOREIGN else run + 1
+            value = np.uint64(code) ^ np.uint64(3 if turned else 0)
+        low[at] = low[at + 1] << one | (value & one)
+        high[at] = high[at + 1] << one | (value >> one & one)
+        begins[at] = begins[at + 1] << one | np.uint64(i >= 0 and run >= order)
 
 
 @inner
@@ -121,74 +117,85 @@ def _plus(a, b):
 
 
 @inner
-def _shifted(a, by):
-    s = np.uint64(by)
+def _shifted(a, s):
     return a[0] >> s, a[1] >> s, a[2] >> s, a[3] >> s
 
 
 @inner
-def _mismatches(differ, order):
-    """How many of the next letters differ, at each place."""
+def _where(a, mask):
+    return a[0] & mask, a[1] & mask, a[2] & mask, a[3] & mask
+
+
+@inner
+def _all_if(condition):
+    """All bits, or none. What depends on the order alone is a mask, as branches would not vectorise."""
+    return ~np.uint64(0) if condition else np.uint64(0)
+
+
+@inner
+def _mark(words, at, others, first, stop, order, reach, found):
+    """For the places from `at` on, and all of the other string from its word `first` on: which pairs count, in
+    found[0], and their mismatches as four words."""
+    has8, has4, has2, has1 = _all_if(order & 8), _all_if(order & 4), _all_if(order & 2), _all_if(order & 1)
+    past8, past4, past2 = np.uint64(order & 8), np.uint64(order & 12), np.uint64(order & 14)
+    top3, top2, top1, top0 = _all_if(reach & 8), _all_if(reach & 4), _all_if(reach & 2), _all_if(reach & 1)
+    low, high, begins = words[0, at], words[1, at], words[2, at] & ((np.uint64(1) << np.uint64(TAKEN)) - np.uint64(1))
+    their_low, their_high, their_begins = others[0], others[1], others[2]
+    hits, bit0, bit1, bit2, bit3 = found[0], found[1], found[2], found[3], found[4]
     none = np.uint64(0)
-    one = (differ, none, none, none)
-    two = _plus(one, _shifted(one, 1))
-    four = _plus(two, _shifted(two, 2))
-    total, done = (none, none, none, none), 0
-    if order & 8:
-        total, done = _plus(four, _shifted(four, 4)), 8
-    if order & 4:
-        total, done = _plus(total, _shifted(four, done)), done + 4
-    if order & 2:
-        total, done = _plus(total, _shifted(two, done)), done + 2
-    if order & 1:
-        total = _plus(total, _shifted(one, done))
-    return total
+    for k in range(np.uint64(first), np.uint64(stop)):
+        one = ((low ^ their_low[k]) | (high ^ their_high[k]), none, none, none)
+        two = _plus(one, _shifted(one, np.uint64(1)))
+        four = _plus(two, _shifted(two, np.uint64(2)))
+        total = _where(_plus(four, _shifted(four, np.uint64(4))), has8)
+        total = _plus(total, _where(_shifted(four, past8), has4))
+        total = _plus(total, _where(_shifted(two, past4), has2))
+        total = _plus(total, _where(_shifted(one, past2), has1))
+        above = total[3] & ~top3
+        equal = ~(total[3] ^ top3)
+        above |= equal & total[2] & ~top2
+        equal &= ~(total[2] ^ top2)
+        above |= equal & total[1] & ~top1
+        equal &= ~(total[1] ^ top1)
+        above |= equal & total[0] & ~top0
+        hits[k] = begins & their_begins[k] & ~above
+        bit0[k], bit1[k], bit2[k], bit3[k] = total[0], total[1], total[2], total[3]
 
 
 @inner
-def _at_most(number, limit):
-    """The places at which a number is not above a limit."""
-    above, equal, one = np.uint64(0), ~np.uint64(0), np.uint64(1)
-    for bit in range(4):
-        digit = number[3 - bit]
-        if limit >> np.uint64(3 - bit) & one:
-            equal &= digit
-        else:
-            above |= equal & digit
-            equal &= ~digit
-    return ~above
-
-
-@inner
-def _pairs(words, others, first, stop, apart, order, reach, places, n, m, turned, twice, sums):
-    """sums[k] += the weight of their places, for each pair of places i, i + apart with k mismatches, i being in
-    first..stop. One string has l-mers at n places and the other at m, or its reverse complement if `turned`. If
-    `twice`, a pair of different places stands for two."""
-    for at in range(np.uint64(first), np.uint64(stop), np.uint64(TAKEN)):
-        to = np.uint64(np.int64(at) + apart)
-        differ = (words[0, at] ^ others[0, to]) | (words[1, at] ^ others[1, to])
-        number = _mismatches(differ, order)
-        left = min(np.uint64(stop) - at, np.uint64(TAKEN))
-        here = words[2, at] & others[2, to] & ((np.uint64(1) << left) - np.uint64(1)) & _at_most(number, reach)
-        if here:
-            _count(here, number, np.int64(at), apart, places, n, m, turned, twice, sums)
+def _count_pairs(words, others, n, m, plan, turned, twice, found, sums):
+    """sums[k] += the weight of their places, for each pair of places with k mismatches. One string has l-mers at n
+    places and the other at m, or its reverse complement if `turned`. If `twice`, both are one string, and a pair of
+    different places stands for two: only one of these is counted."""
+    places = plan[19:].view(np.float64)
+    before = TAKEN - 1  # words before the first place
+    for at in range(0, n, TAKEN):
+        first = at + before if twice and not turned else 0
+        stop = m + before - (at if twice and turned else 0)
+        _mark(words, at + before, others, first, stop, plan[0], plan[2], found)
+        for k in range(np.uint64(max(first, 0)), np.uint64(max(stop, 0))):
+            if found[0, k]:
+                number = found[1, k], found[2, k], found[3, k], found[4, k]
+                apart = np.int64(k) - before - at
+                _count(found[0, k], number, at, apart, places, n, m, turned, twice, sums)
 
 
 @inner
 def _count(here, number, at, apart, places, n, m, turned, twice, sums):
     """The pairs that are marked, one by one."""
-    one = np.uint64(1)
+    one, eight = np.uint64(1), np.uint64(8)
     while here:
         while not here & np.uint64(0xFF):
-            here >>= np.uint64(8)
-            number = _shifted(number, 8)
+            here >>= eight
+            number = _shifted(number, eight)
             at += 8
         if here & one:
             k = number[0] & one | (number[1] & one) << one | (number[2] & one) << np.uint64(2)
             k |= (number[3] & one) << np.uint64(3)
             partner = m - 1 - (at + apart) if turned else at + apart
-            times = 2.0 if twice and partner != at else 1.0
-            sums[k] += times * place_weight(places, n, at) * place_weight(places, m, partner)
+            if partner >= at or not twice:
+                times = 2.0 if twice and partner != at else 1.0
+                sums[k] += times * place_weight(places, n, at) * place_weight(places, m, partner)
         here >>= one
-        number = _shifted(number, 1)
+        number = _shifted(number, one)
         at += 1

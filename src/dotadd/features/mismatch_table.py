@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -106,10 +106,10 @@ class MismatchTable:
         if self.layout != "half":
             _stretches(len(table), lambda first, stop: _scale(table, self.eigenvalues, first, stop), threads)
         else:
-            words = self.half_words
-            tile = min(TILE, len(words[0]))
-            items = range(0, len(words[0]), tile)
-            for_each(items, lambda at: _scale_half(slabs[0], slabs[1], *words, at, tile), threads)
+            turned, letters, sign, rest, shared = self.half_words
+            a, c, tile = slabs[0], slabs[1], min(TILE, len(turned))
+            work = partial(_scale_half, a, c, turned, letters, sign, rest, shared)
+            for_each(range(0, len(turned), tile), lambda at: work(at, tile), threads)
         _transform(slabs, threads)
 
 
