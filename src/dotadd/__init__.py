@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from dotadd.features.gkm import Gkm as Gkm
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
+    from dotadd.features.mismatch_spectrum import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.polynomial import Polynomial as Polynomial
     from dotadd.features.rational import Rational as Rational
     from dotadd.features.spectrum import GappySpectrum as GappySpectrum
-    from dotadd.features.spectrum import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
@@ -86,7 +86,8 @@ __all__, __getattr__ = lazy(
         ".features.linear": ["Linear"],
         ".features.polynomial": ["Polynomial"],
         ".features.rational": ["Rational"],
-        ".features.spectrum": ["GappySpectrum", "MismatchSpectrum", "Spectrum", "WeightedSpectrum"],
+        ".features.mismatch_spectrum": ["MismatchSpectrum"],
+        ".features.spectrum": ["GappySpectrum", "Spectrum", "WeightedSpectrum"],
         ".features.stack": ["Stack"],
         ".features.terms": ["Hashed"],
         ".features.text": ["NGrams"],

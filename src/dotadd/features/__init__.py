@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from dotadd.features.lbp import LBP as LBP
     from dotadd.features.linear import Linear as Linear
     from dotadd.features.lmer_counts import LmerCounts as LmerCounts
+    from dotadd.features.mismatch_spectrum import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.polynomial import Polynomial as Polynomial
     from dotadd.features.rational import Rational as Rational
     from dotadd.features.spectrum import GappySpectrum as GappySpectrum
-    from dotadd.features.spectrum import MismatchSpectrum as MismatchSpectrum
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
@@ -38,7 +38,8 @@ MAPS = {
     ".linear": ["Linear"],
     ".terms": ["Hashed"],
     ".polynomial": ["Polynomial"],
-    ".spectrum": ["Spectrum", "WeightedSpectrum", "GappySpectrum", "MismatchSpectrum"],
+    ".spectrum": ["Spectrum", "WeightedSpectrum", "GappySpectrum"],
+    ".mismatch_spectrum": ["MismatchSpectrum"],
     ".gkm": ["Gkm"],
     ".lmer_counts": ["LmerCounts"],
     ".weighted_degree": ["WeightedDegree", "WeightedDegreeShift"],
