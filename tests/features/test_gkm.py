@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from test_features_strings import DNA, gram, random_strings
 
+from dotadd import LinearSVM
 from dotadd.core.block import Block
 from dotadd.data.batches import Strings
 from dotadd.errors import FeatureError
-from dotadd.features import Gkm, Shape, parse
+from dotadd.features import Gkm, LmerCounts, Shape, parse
 from dotadd.features.checks import check_feature_map, materialize
 from dotadd.features.gkm_weights import filter_weights, kernel_weights
 from dotadd.problem.examples import InMemory
@@ -114,7 +115,10 @@ def test_the_kernel_is_the_sum_over_pairs_of_lmers(phi):
     np.testing.assert_allclose(gram(phi, strings), wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("phi", [*MAPS, *DENSE, Gkm(6, 4), Gkm(5, 4, middle=(9, 2.0)).normalized()], ids=repr)
+COUNTS = [LmerCounts(4, 3, 2), LmerCounts(5, 3, 1, middle=(9, 2.0)), LmerCounts(4, 2, 4, filter="full", strands="one")]
+
+
+@pytest.mark.parametrize("phi", [*MAPS, *DENSE, *COUNTS, Gkm(6, 4), Gkm(5, 4, middle=(9, 2.0)).normalized()], ids=repr)
 def test_the_map_keeps_the_contract(phi):
     check_feature_map(phi, Strings.from_list(STRINGS))
     check_feature_map(Gkm(3, 2) + 0.5 * phi.normalized(), Strings.from_list(STRINGS[2:5]))
@@ -176,6 +180,35 @@ def test_lengths_of_long_strings_are_those_of_their_features(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("dotadd.features.tabled.FAR", 100)
             np.testing.assert_allclose(phi.squared_norms(batch, rows), near, rtol=1e-9)
+
+
+def test_a_linear_machine_is_the_machine_of_the_kernel():
+    """By scikit-learn's SVC on the kernel's definition: the same objective, the same outputs."""
+    from sklearn.svm import SVC
+
+    rng = np.random.default_rng(4)
+    strings, y = random_strings(DNA, rng.integers(12, 30, 40).tolist()), np.arange(40) % 2
+    strings = [z[:5] + "ACGTT" + z[10:] if label else z for z, label in zip(strings, y, strict=True)]
+    phi = Gkm(4, 3)
+    values = np.array([[kernel(a, b, phi) for b in strings] for a in strings])
+    lengths = np.sqrt(np.diagonal(values))
+    values /= np.multiply.outer(lengths, lengths)
+    svc = SVC(kernel="precomputed", tol=1e-6).fit(values, y)
+    svm = LinearSVM(phi.normalized(), loss="hinge", intercept="free", solver="ocas", tol=1e-5, dtype="float64")
+    svm.fit(strings, y)
+    np.testing.assert_allclose(svm.decision_function(strings), svc.decision_function(values), atol=0.01)
+    alpha = (
+        np.abs(svc.dual_coef_[0]).sum()
+        - 0.5 * (svc.dual_coef_ @ values[np.ix_(*[svc.support_] * 2)] @ svc.dual_coef_.T).item()
+    )
+    assert svm.result_.primal == pytest.approx(alpha, rel=1e-4)
+
+
+def test_wide_rows_are_left_to_a_batch_solver_where_there_is_a_choice():
+    X, y = random_strings(DNA, [60] * 6), [0, 1] * 3
+    assert LinearSVM("Gkm(7, 3)", loss="hinge", tol=0.1).fit(X, y).result_.solver == "ocas"
+    assert LinearSVM("Gkm(7, 3)", loss="squared_hinge", tol=0.1).fit(X, y).result_.solver == "newton"
+    assert LinearSVM("Gkm(4, 4)", loss="hinge", tol=0.1).fit(X, y).result_.solver == "dcd"
 
 
 def test_slots_are_called_by_their_lmers():

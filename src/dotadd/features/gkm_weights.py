@@ -44,7 +44,8 @@ def weights_of(values: Sequence[float | Fraction], order: int) -> list[Fraction]
     return [f / LETTERS**order for f in eigenvalues(values, order)]
 
 
-def kernel_weights(weights: Sequence[float | Fraction], order: int) -> tuple[float, ...]:
+@lru_cache
+def kernel_weights(weights: tuple[float, ...], order: int) -> tuple[float, ...]:
     """h(0) .. h(order): <phi(u), phi(v)> of two order-mers with so many mismatches, where phi has these f."""
     return tuple(float(h) for h in weights_of([value * value for value in eigenvalues(weights, order)], order))
 

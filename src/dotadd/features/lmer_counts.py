@@ -7,8 +7,6 @@ whatever h is; also where h is cut off after d mismatches, as LS-GKM does, and i
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from dotadd._jit import kernel
@@ -53,7 +51,7 @@ class LmerCounts(Gkm):
     @property
     def pair(self) -> tuple[float, ...]:
         """h(0) .. h(mismatches)."""
-        return _pair(self.l, self.weights)[: self.mismatches + 1]
+        return kernel_weights(self.weights, self.l)[: self.mismatches + 1]
 
     def pair_plan(self) -> np.ndarray:
         """The kernel, for those who go through pairs of l-mers."""
@@ -75,11 +73,6 @@ class LmerCounts(Gkm):
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         return FeatureMap.squared_norms(self, batch, rows)
-
-
-@lru_cache
-def _pair(order: int, weights: tuple[float, ...]) -> tuple[float, ...]:
-    return kernel_weights(weights, order)
 
 
 @kernel
