@@ -34,7 +34,7 @@ from dotadd.features.gkm_weights import LETTERS, eigenvalues
 
 ROW = 1 << 14  # entries of 8 bytes: a row of them fits into a usual L2 cache
 STRIP = 64  # columns that are transformed together
-TILE = 16  # entries of 8 bytes: two cache lines
+TILE = 64  # entries of 8 bytes: eight cache lines, which are fetched ahead
 CALL = 1 << 22  # entries, or letters, that one kernel call goes through, so that Ctrl-C is answered in time
 LONGEST = 12  # letters of an l-mer: a table of 128 MB
 
