@@ -180,6 +180,11 @@ def test_lengths_of_long_strings_are_those_of_their_features(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("dotadd.features.tabled.FAR", 100)
             np.testing.assert_allclose(phi.squared_norms(batch, rows), near, rtol=1e-9)
+    for phi in (LmerCounts(5, 3, 2), LmerCounts(6, 3, 3, middle=(9, 20.0)), LmerCounts(4, 2, 4, strands="one")):
+        near = phi.lengths(batch, rows)
+        with monkeypatch.context() as patch:
+            patch.setattr("dotadd.features.tabled.FAR", 100)
+            np.testing.assert_allclose(phi.lengths(batch, rows), near, rtol=1e-6)
 
 
 def test_a_linear_machine_is_the_machine_of_the_kernel():

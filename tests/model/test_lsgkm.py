@@ -13,7 +13,9 @@ import pytest
 import dotadd
 from dotadd.cli import run
 from dotadd.errors import ModelError
+from dotadd.features import LmerCounts
 from dotadd.features.gkm_weights import filter_weights, kernel_weights
+from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.model.kernel import KernelModel
 
 RNG = np.random.default_rng(3)
@@ -192,3 +194,10 @@ def test_kmers_refuses_other_models(tmp_path, capsys):
     assert run(["kmers", str(tmp_path / "m.dotadd"), "-o", str(tmp_path / "w.tsv")]) == 2
     assert "the model does not count gapped k-mers" in capsys.readouterr().err
     assert not (tmp_path / "w.tsv").exists()
+
+
+def test_a_kernel_that_is_cut_off_is_in_doubt():
+    assert GkmRBF(LmerCounts(11, 7, 3)).doubtful
+    assert not GkmRBF(LmerCounts(11, 7, 4)).doubtful
+    assert not GkmRBF(LmerCounts(11, 7, 4, filter="count")).doubtful
+    assert GkmRBF(LmerCounts(11, 7, 10, filter="full")).doubtful

@@ -20,6 +20,7 @@ from math import comb, sqrt
 
 LETTERS = 4
 FILTERS = ("truncated", "full", "count")
+ROUNDING = 1e-12  # of h(0): what is less comes of weights that are no fractions
 
 
 @lru_cache
@@ -46,8 +47,9 @@ def weights_of(values: Sequence[float | Fraction], order: int) -> list[Fraction]
 
 @lru_cache
 def kernel_weights(weights: tuple[float, ...], order: int) -> tuple[float, ...]:
-    """h(0) .. h(order): <phi(u), phi(v)> of two order-mers with so many mismatches, where phi has these f."""
-    return tuple(float(h) for h in weights_of([value * value for value in eigenvalues(weights, order)], order))
+    """h(0) .. h(order): <phi(u), phi(v)> of two l-mers with so many mismatches, where phi has these f."""
+    found = [float(h) for h in weights_of([value * value for value in eigenvalues(weights, order)], order)]
+    return tuple(h if abs(h) > ROUNDING * found[0] else 0.0 for h in found)
 
 
 @lru_cache
@@ -55,7 +57,7 @@ def filter_weights(order: int, k: int, kind: str) -> tuple[float, ...]:
     """f(0), f(1), .. up to the last that is not 0, with f(0) = 1 for the estimates.
 
     "full": the projection above. "truncated": as far as it is positive. "count": the f whose kernel counts the gapped
-    k-mers that two order-mers share, h(m) = C(order - m, k); its eigenvalues are the roots of those of h.
+    k-mers that two l-mers share, h(m) = C(order - m, k); its eigenvalues are the roots of those of h.
     """
     if kind == "count":
         shared = eigenvalues([comb(order - m, k) for m in range(order + 1)], order)

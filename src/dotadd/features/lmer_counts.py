@@ -17,7 +17,7 @@ from dotadd.features.gkm import Gkm, neighbour_plan
 from dotadd.features.gkm_weights import kernel_weights
 from dotadd.features.kmers import Writer
 from dotadd.features.leaves import checked_int
-from dotadd.features.mismatch_pairs import pair_plan, squared_lengths
+from dotadd.features.mismatch_pairs import pair_plan
 from dotadd.features.mismatch_table import MismatchTable
 
 
@@ -62,8 +62,15 @@ class LmerCounts(Gkm):
 
     def lengths(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         """|z| of these rows; 0 where |z|^2 is negative, as it may be where h is no inner product."""
-        squared = np.empty(len(rows))
-        squared_lengths(*self.read(batch, rows), self.pair_plan(), squared)
+
+        def of_long(row: np.ndarray) -> float:
+            table, w = self.tabled(), np.zeros(self.dim)
+            table.gather(self.counted(batch, row, np.ones(1), table), w, 1)
+            block = Block.scratch(np.broadcast_to(np.asarray(self.bound(batch)), len(batch))[row], self.dim)
+            super(LmerCounts, self).fill(batch, row, block)
+            return float(block.dot(w)[0])
+
+        squared = self.lengths_by_pairs(batch, rows, self.pair_plan(), of_long)
         return np.sqrt(np.maximum(squared, 0.0))
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 
 from dotadd._jit import plain
-from dotadd._util.threads import for_each, row_pieces
+from dotadd._util.threads import for_each, over_rows, row_pieces
 from dotadd.core.block import squared_length
 from dotadd.data.batches import Batch, Strings
 from dotadd.features import mismatch_table
@@ -22,7 +23,8 @@ Self = TypeVar("Self", bound="TabledLmers")
 
 FEW = 4.0  # non-zeros for each slot of w: fewer are touched one by one sooner than a table is made
 FAR = 14_000  # letters of a string: where its pairs of l-mers take longer than a table does
-SHARE = 4  # pieces of rows, or parts of a table, for each thread
+SHARE = 4  # pieces of rows for each thread
+CALL_LETTERS, CALL_PAIRS = 1 << 24, 1 << 29  # what one kernel call goes through, so that Ctrl-C is answered in time
 
 
 class TabledLmers(LetterMap):
@@ -58,8 +60,12 @@ class TabledLmers(LetterMap):
     def dots(self, batch: Batch, rows: np.ndarray, ws: Arrays, outs: Arrays) -> None:
         table = self.table
         if table is None or self._nonzeros(batch, rows) < FEW * table.dim:
-            for w, out in zip(ws, outs, strict=True):
-                FeatureMap.dot(self, batch, rows, w, out)
+
+            def some(first: int, stop: int) -> None:
+                for w, out in zip(ws, outs, strict=True):
+                    FeatureMap.dot(self, batch, rows[first:stop], w, out[first:stop])
+
+            over_rows(some, len(rows), self.threads)
             return
         letters, starts, ends, codes = self.read(batch, rows)
         layout, places = LAYOUTS[table.layout], self.place_weights()
@@ -71,7 +77,7 @@ class TabledLmers(LetterMap):
                 text = letters, starts[some], ends[some], codes
                 mismatch_table.look_up(*text, self.order, layout, places, found, out[some])
 
-            for_each(row_pieces(len(rows), self.threads, SHARE), work, self.threads)
+            for_each(_pieces(starts, ends, self.threads), work, self.threads)
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         self.dots(batch, rows, [w], [out])
@@ -92,8 +98,8 @@ class TabledLmers(LetterMap):
         cuts = [table.dim * k // parts for k in range(parts + 1)]
 
         def work(k: int) -> None:
-            for first, stop in row_pieces(len(rows), 1):
-                some = slice(first, stop)
+            for piece in _pieces(starts, ends, 1):
+                some = slice(*piece)
                 mismatch_table.count(
                     letters, starts[some], ends[some], codes, self.order, LAYOUTS[table.layout],
                     self.place_weights(), coefficients[some], cuts[k], counts[cuts[k] : cuts[k + 1]],
@@ -106,16 +112,37 @@ class TabledLmers(LetterMap):
         table = self.table
         if table is None or (table.layout == "both" and table.palindrome == 1.0 and self.order % 2 == 0):
             return FeatureMap.squared_norms(self, batch, rows)
-        letters, starts, ends, codes = self.read(batch, rows)
-        out = np.empty(len(rows))
-        long = ends - starts > FAR
         pair = kernel_weights(table.weights, self.order)
         plan = pair_plan(self.order, pair, both=table.layout != "one", places=self.place_weights())
-        near, found = np.flatnonzero(~long), np.empty(int((~long).sum()))
-        squared_lengths(letters, starts[near], ends[near], codes, plan, found)
-        out[near] = found
-        for j in np.flatnonzero(long):
+
+        def of_long(row: np.ndarray) -> float:
             phi = np.zeros(table.dim)
-            table.gather(self.counted(batch, rows[j : j + 1], np.ones(1), table), phi, 1)
-            out[j] = squared_length(phi)
+            table.gather(self.counted(batch, row, np.ones(1), table), phi, 1)
+            return float(squared_length(phi))
+
+        return self.lengths_by_pairs(batch, rows, plan, of_long)
+
+    def lengths_by_pairs(
+        self, batch: Batch, rows: np.ndarray, plan: np.ndarray, of_long: Callable[[np.ndarray], float]
+    ) -> np.ndarray:
+        """Squared lengths by pairs of l-mers; those of long strings, of which there are too many, as somebody knows."""
+        letters, starts, ends, codes = self.read(batch, rows)
+        out, long = np.empty(len(rows)), ends - starts > FAR
+        near = np.flatnonzero(~long)
+        longest = max(1, int((ends - starts)[near].max(initial=0)))
+        step = max(1, CALL_PAIRS // longest**2)
+        for first in range(0, len(near), step):
+            some = near[first : first + step]
+            found = np.empty(len(some))
+            squared_lengths(letters, starts[some], ends[some], codes, plan, found)
+            out[some] = found
+        for j in np.flatnonzero(long):
+            out[j] = of_long(rows[j : j + 1])
         return out
+
+
+def _pieces(starts: np.ndarray, ends: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Rows in pieces, of so many letters at most."""
+    step = max(1, CALL_LETTERS // max(1, int((ends - starts).max(initial=0))))
+    pieces = row_pieces(len(starts), threads, SHARE if threads > 1 else 1)
+    return [(at, min(at + step, stop)) for first, stop in pieces for at in range(first, stop, step)]

@@ -14,6 +14,7 @@ import numpy as np
 from dotadd._util.threads import for_each
 from dotadd.data.batches import Batch, Strings
 from dotadd.errors import DotaddError
+from dotadd.features.gkm_weights import kernel_weights
 from dotadd.features.lmer_counts import LmerCounts
 from dotadd.features.mismatch_pairs import products
 from dotadd.kernel_svm.gram import Gram, TiledGram
@@ -36,6 +37,11 @@ class GkmRBF(Kernel):
         if isinstance(self.gamma, bool) or not isinstance(self.gamma, int | float) or not 0.0 < self.gamma < np.inf:
             raise DotaddError(f"gamma has to be a number above 0, and not {self.gamma!r}")
         object.__setattr__(self, "gamma", float(self.gamma))
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether pairs with more mismatches would count, so that k is cut off."""
+        return any(kernel_weights(self.phi.weights, self.phi.l)[self.phi.mismatches + 1 :])
 
     def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         return GkmGram(self, a, a if b is None else b, threads)

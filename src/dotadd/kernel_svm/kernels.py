@@ -63,6 +63,11 @@ class Kernel:
     """Whether a model file can hold it: its expression tells all."""
 
     @property
+    def doubtful(self) -> bool:
+        """Whether its parameters may make it indefinite."""
+        return False
+
+    @property
     def resolved(self) -> bool:
         """Whether nothing is left that depends on the training data."""
         return True
@@ -354,7 +359,7 @@ def in_doubt(kernel: Kernel) -> bool:
     """Whether a kernel of this kind may be indefinite."""
     if isinstance(kernel, PolynomialKernel):
         return kernel.coef0 < 0.0
-    return isinstance(kernel, Sigmoid | Precomputed | FunctionKernel)
+    return kernel.doubtful or isinstance(kernel, Sigmoid | Precomputed | FunctionKernel)
 
 
 def sample(n: int, seed: int) -> np.ndarray:
