@@ -12,9 +12,10 @@ import pytest
 
 import dotadd
 from dotadd.cli import run
-from dotadd.errors import ModelError
+from dotadd.errors import DotaddError, ModelError
 from dotadd.features import LmerCounts
 from dotadd.features.gkm_weights import filter_weights, kernel_weights
+from dotadd.kernel_svm.expression import parse
 from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.model.kernel import KernelModel
 
@@ -201,3 +202,11 @@ def test_a_kernel_that_is_cut_off_is_in_doubt():
     assert not GkmRBF(LmerCounts(11, 7, 4)).doubtful
     assert not GkmRBF(LmerCounts(11, 7, 4, filter="count")).doubtful
     assert GkmRBF(LmerCounts(11, 7, 10, filter="full")).doubtful
+
+
+def test_the_expression_makes_the_kernel_again():
+    kernel = GkmRBF(LmerCounts(5, 3, 2, middle=(9, 2.0)), gamma=2)
+    assert parse(repr(kernel)) == kernel
+    for bad in ("GkmRBF(Spectrum(3))", "GkmRBF(LmerCounts(5, 3, 2), gamma=0)"):
+        with pytest.raises(DotaddError, match="GkmRBF"):
+            parse(bad)
