@@ -55,7 +55,7 @@ def test_probabilities_and_a_threshold_come_with_the_folds(mails, capsys):
     assert "recall=0.9" in str(model.threshold)
     capsys.readouterr()
     assert run(["predict", "m.dotadd", mails, "--probability", "-o", "p.csv"]) == 0
-    assert len(open("p.csv").readlines()) == LINES + 1
+    assert len(Path("p.csv").read_text().splitlines()) == LINES + 1
 
 
 @pytest.mark.parametrize("by", [["--group", "person"], ["--time", "day"]])
@@ -72,7 +72,7 @@ def test_features_side_by_side_the_best_first(mails, capsys):
     means = [float(line.split()[-4]) for line in out.splitlines() if "BagOfWords()" in line or "NGrams" in line]
     assert len(means) == 2
     assert means[0] >= means[1]
-    picture = open("t.svg").read()
+    picture = Path("t.svg").read_text()
     assert picture.startswith("<?xml")
     assert "BagOfWords()" in picture
 
