@@ -15,6 +15,7 @@ import benchmarks.__main__  # noqa: E402
 from benchmarks import (  # noqa: E402
     automata,
     choice,
+    choosing,
     datasets,
     everyday,
     forms,
@@ -174,6 +175,14 @@ def test_the_benchmark_of_tables_reads_one_file_by_all_programs():
     accuracies = [float(row[4]) for row in rows]
     assert min(accuracies) > 0.7
     assert accuracies[:3] == pytest.approx([accuracies[0]] * 3, abs=0.05), "the same objective, nearly"
+
+
+def test_the_benchmark_of_choosing_tries_the_same_values_by_both_programs():
+    rows = [line.split("|") for line in choosing.report(["mails, words"], tiny=True).splitlines()[2:]]
+    assert [row[2].split(",")[0].strip() for row in rows] == ["dotadd", "dotadd", "GridSearchCV"]
+    assert rows[0][5:7] == rows[1][5:7], "C and accuracy do not depend on threads"
+    accuracies = [float(row[6]) for row in rows]
+    assert accuracies == pytest.approx([accuracies[0]] * 3, abs=0.05)
 
 
 def test_the_startup_benchmark_runs(monkeypatch):

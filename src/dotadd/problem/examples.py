@@ -70,6 +70,7 @@ class InMemory:
         require_room(phi)
         self.batch, self.dtype, self.first_row = batch, dtype, first_row
         self.passes = 0  # so often all rows were gone through
+        self._norms: np.ndarray | None = None  # where they are asked for again and again
         self.on_norms: Callable[[np.ndarray], None] | None = None  # told when a solver asks for them
         self._phi, self._threads, self._beside_a_reader, self._budget = phi, threads, beside_a_reader, budget
 
@@ -164,7 +165,9 @@ class InMemory:
         return self._filling.blocks(rows, ahead=ahead and self.threads > 1, focus=focus)
 
     def squared_norms(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """|phi(z_i)|^2 of these rows (all by default)."""
+        """|phi(z_i)|^2 of these rows (all by default), which the caller may change."""
+        if rows is None and self._norms is not None:
+            return self._norms.copy()
         if self._filling.kept is None:
             squared = squared_norms_of(self.phi, self.batch, self.threads, rows)
         else:
@@ -172,6 +175,10 @@ class InMemory:
         if self.on_norms is not None and rows is None:
             self.on_norms(squared)
         return squared
+
+    def hold_norms(self) -> None:
+        """Keep the lengths of all rows, for many fits on the same examples."""
+        self._norms = self.squared_norms()
 
     def _squared_norms(self, rows: np.ndarray | None) -> np.ndarray:
         """The same by blocks, so that rows that are made for it are kept."""

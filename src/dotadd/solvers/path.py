@@ -80,6 +80,7 @@ def path(
     examples = problem.examples
     if not examples.ready:
         examples.make_kept()
+    examples.hold_norms()
     if not examples.ready:
         _together(name, problem, Cs, settings, take, clock)
         return
