@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from test_features_strings import DNA, gram, random_strings
 
+import dotadd
 from dotadd import LinearSVM
 from dotadd.core.block import Block
 from dotadd.data.batches import Strings
-from dotadd.errors import FeatureError
+from dotadd.errors import FeatureError, StreamingWarning
 from dotadd.features import Gkm, LmerCounts, Shape, parse
 from dotadd.features.checks import check_feature_map, materialize
 from dotadd.features.gkm_weights import filter_weights, kernel_weights
@@ -254,3 +255,16 @@ def test_the_expression_makes_the_map_again():
     assert repr(phi) == "Gkm(11, 7, middle=(50, 50.0)).normalized()"
     assert parse(repr(phi)) == phi
     assert phi.resolve(Shape("strings")).dim == 2**21
+
+
+def test_auto_takes_a_batch_solver_from_disk_too(tmp_path):
+    rng = np.random.default_rng(0)
+    strings = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(60)]
+    y = np.array([1 if "ACG" in string else -1 for string in strings])
+    path = tmp_path / "strings.csv"
+    path.write_text("label,z\n" + "".join(f"{label},{z}\n" for label, z in zip(y, strings, strict=True)))
+    with pytest.warns(StreamingWarning):
+        disk = LinearSVM("Gkm(6, 4)", memory=1000).fit(dotadd.open(path, column="z"))
+    assert disk.result_.solver == "ocas"
+    memory = LinearSVM("Gkm(6, 4)", solver="ocas").fit(strings, y)
+    np.testing.assert_allclose(disk.result_.primal, memory.result_.primal, rtol=2e-3)

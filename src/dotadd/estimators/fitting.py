@@ -20,6 +20,7 @@ from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError
 from dotadd.estimators.protocol import columns_read
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.expression import parse
 from dotadd.problem.columns import NO_LABELS, Columns, Tally, Targets
 from dotadd.problem.examples import InMemory
 from dotadd.problem.folds import Folds
@@ -31,7 +32,7 @@ from dotadd.solvers.checkpoint import Checkpoint, CheckpointError, Unasked, none
 from dotadd.solvers.result import Progress, Result
 from dotadd.solvers.run import Settings
 from dotadd.solvers.saving import State
-from dotadd.solvers.table import SOLVERS, Needs, Solver, solve
+from dotadd.solvers.table import SOLVERS, Needs, Solver, batch_solver, solve
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 
@@ -231,12 +232,18 @@ def solve_on_disk(solver: str, problem: Problem[OnDisk], settings: Settings) -> 
     return SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
 
 
+def _on_disk_by(svm: LinearSVM, how: How) -> str:
+    """The solver that "auto" takes for data on disk: one that sees all rows at once where phi is made for that."""
+    phi = parse(how.phi) if isinstance(how.phi, str) else how.phi
+    return batch_solver(Loss.named(svm.loss)) if phi is not None and phi.whole else "stream"
+
+
 def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Callable[[str], None]) -> Found:
     """Train on examples that are read again and again."""
     from dotadd.sources.cached import as_arrow, remove
 
     asked = how.solver(svm.solver)
-    solver, why = ("stream" if asked is None else asked.name), "asked for"
+    solver, why = (_on_disk_by(svm, how) if asked is None else asked.name), "asked for"
     if svm.solver == "auto":
         why = f"the examples take more than {words(budget)} of memory"
     checkpoint = how.checkpoint_by(solver, in_memory=False)
