@@ -38,6 +38,13 @@ CALLS = {
     "inspect --samples": "inspect dna --poim out.svg --order 1 {}",
     "inspect --jobs": "inspect dna --poim out.svg --order 1 --samples 2 {}",
     "demo": "demo --fast {}",
+    "tune": "tune rows.svm -q --Cs 2 {}",
+    "tune --tol": "tune rows.svm -q --Cs 2 --cv 2 {}",
+    "tune --seed": "tune rows.svm -q --Cs 2 --cv 2 {}",
+    "tune --jobs": "tune rows.svm -q --Cs 2 --cv 2 {}",
+    "tune --max-passes": "tune rows.svm -q --Cs 2 --cv 2 {}",
+    "tune --max-time": "tune rows.svm -q --Cs 2 --cv 2 {}",
+    "calibrate": "calibrate model rows.svm -o out {}",
     "kmers": "kmers gkm -o weights.tsv {}",
 }
 MADE = (
