@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks import (
+    choosing,
     everyday,
     forms,
     images,
@@ -41,6 +42,7 @@ def page(*, tiny: bool = False) -> str:
         ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
         ("Ordinary text", everyday.__doc__, lambda: everyday.report(tiny=tiny)),
         ("Tables", tables.__doc__, lambda: tables.report(tiny=tiny)),
+        ("Choosing C", choosing.__doc__, lambda: choosing.report(tiny=tiny)),
         ("Kernel SVMs", kernel_svm.__doc__, lambda: kernel_svm.report(tiny=tiny)),
         ("Data larger than memory", streaming.__doc__, lambda: streaming.report(tiny=tiny)),
         ("Threads", parallel.__doc__, lambda: parallel.report(tiny=tiny)),

@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from benchmarks.everyday import TASKS, Task, timed
 from dotadd import LinearSVM, LinearSVMCV
 
-FOLDS, VALUES = 5, 10
+FOLDS, VALUES, ROWS = 5, 10, 2000
 
 
 def ours(task: Task, X: list[str], y: np.ndarray, jobs: int) -> tuple[LinearSVMCV, list[str]]:
@@ -53,7 +53,7 @@ def theirs(task: Task, X: list[str], y: np.ndarray, Cs: Sequence[float]) -> list
     return ["GridSearchCV", f"{seconds:.2f}", "", f"{grid.best_params_['svm__C']:g}", f"{grid.best_score_:.4f}"]
 
 
-def report(only: Sequence[str] = (), *, rows: int = 10_000, tiny: bool = False) -> str:
+def report(only: Sequence[str] = (), *, rows: int = ROWS, tiny: bool = False) -> str:
     """The table, in Markdown."""
     out = ["| texts | program | s | fits | C | accuracy | ratio |", "|---|---|--:|--:|--:|--:|--:|"]
     for task in TASKS:
@@ -73,7 +73,7 @@ def report(only: Sequence[str] = (), *, rows: int = 10_000, tiny: bool = False) 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names of tasks of benchmarks.everyday, with ; between them")
-    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     names = [name.strip() for name in options.only.split(";") if name.strip()]

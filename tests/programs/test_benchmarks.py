@@ -206,7 +206,20 @@ def test_the_peak_of_memory_is_seen():
 
 
 def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
-    sections = [solvers, everyday, tables, kernel_svm, streaming, parallel, images, forms, reading, startup, memory]
+    sections = [
+        solvers,
+        everyday,
+        tables,
+        choosing,
+        kernel_svm,
+        streaming,
+        parallel,
+        images,
+        forms,
+        reading,
+        startup,
+        memory,
+    ]
     for module in sections:
         monkeypatch.setattr(module, "report", lambda *_, name=module.__name__, **__: f"table of {name}\n")
     _, *parts = benchmarks.__main__.page(tiny=True).split("\n## ")
