@@ -7,7 +7,6 @@ import warnings
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-import numpy as np
 from cyclopts import Parameter
 
 from dotadd.cli.options import OUTPUT, Count, Reading, Solving, Training, columns_for, tell_skipped, title_of
@@ -149,7 +148,7 @@ class FoldWatch(Attendant):
 def show_choice(svm: LinearSVMCV) -> None:
     """The table of what was tried, and what to make of it."""
     found = svm.cv_results_
-    chosen = int(np.flatnonzero(found["param_C"] == svm.C_)[0])
+    chosen = found["param_C"].tolist().index(svm.C_)
     columns = (found[f"{name}_test_score"] for name in ("mean", "std", "pooled"))
     rows = [
         [f"{C:.3g}" + " *" * (k == chosen), *(f"{score:.4f}" for score in scores), f"{passes:,}", number(gap, 2)]
@@ -252,7 +251,7 @@ class Attempt(NamedTuple):
     def best(self) -> tuple[float, float]:
         """Mean and spread of the score at the C that was chosen."""
         found = self.svm.cv_results_
-        k = int(np.flatnonzero(found["param_C"] == self.svm.C_)[0])
+        k = found["param_C"].tolist().index(self.svm.C_)
         return float(found["mean_test_score"][k]), float(found["std_test_score"][k])
 
 
