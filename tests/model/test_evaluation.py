@@ -163,6 +163,12 @@ def test_what_has_no_area_is_refused_in_a_line(truth, score, weight, words):
             area(truth, score, sample_weight=weight)
 
 
+def test_labels_of_another_length_are_refused_before_any_is_looked_at():
+    found = evaluation.Evaluator(np.array([0, 1]))
+    with pytest.raises(DotaddError, match="3 labels and 2 predictions do not pair up"):
+        found.see(np.array([0, 1, 7]), np.zeros(2), np.array([0, 1]))
+
+
 def test_accuracy_and_confusion_refuse_what_does_not_pair_up():
     with pytest.raises(DotaddError, match="3 labels and 1 predictions"):
         evaluation.accuracy(np.ones(3), np.ones(1))

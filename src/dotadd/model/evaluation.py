@@ -166,6 +166,7 @@ class Evaluator:
         """Some more rows: their labels, scores of shape (n,) for two classes and (n, classes) for more, the labels
         predicted, what the rows weigh, and probabilities of shape (n, classes)."""
         weight = _weights(weight, len(truth))
+        predicted = _column(predicted, "predictions", len(truth))
         known = np.isin(truth, self.classes)
         if not known.all():
             self.strange += float((~known).sum() if weight is None else weight[~known].sum())
