@@ -15,9 +15,10 @@ bound (box_qp.py) need a step for each.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs
 
 MOST_STEPS = 60
 STAY_INSIDE = 0.995  # of the way to the nearest bound
@@ -58,7 +59,7 @@ def interior_qp(
         ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """The step after which the products would be these, if they were linear."""
             x, z, s, v, rest = at
-            dx = dpotrs(lower, -rest + (xz - x * z) / x - (sv - s * v) / s)[0]
+            dx = dpotrs(lower.T, -rest + (xz - x * z) / x - (sv - s * v) / s)[0]
             return dx, (xz - x * z - z * dx) / x, (sv - s * v + v * dx) / s
 
         zero = np.zeros(len(x))
@@ -83,14 +84,14 @@ def _at_bounds(Q: np.ndarray, r: np.ndarray, upper: np.ndarray, x: np.ndarray) -
 
 
 def _factor(Q: np.ndarray, diagonal: np.ndarray) -> np.ndarray | None:
-    """The Cholesky factor of Q with this added to its diagonal; None if there is none."""
+    """The Cholesky factor of Q with this added to its diagonal; None if there is none. (By NumPy, which lets other
+    threads go on meanwhile; SciPy does not.)"""
     at = np.diag_indices_from(Q)
     for ridge in (0.0, RIDGE, 1e4 * RIDGE):
-        matrix = Q.copy(order="F")
+        matrix = Q.copy()
         matrix[at] = matrix[at] * (1.0 + ridge) + diagonal
-        lower, failed = dpotrf(matrix, overwrite_a=True)
-        if not failed:
-            return np.asarray(lower)
+        with suppress(np.linalg.LinAlgError):
+            return np.linalg.cholesky(matrix)
     return None
 
 
