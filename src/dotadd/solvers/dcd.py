@@ -88,7 +88,8 @@ class _State(Run):
     def __init__(self, problem: Problem[InMemory], k: int, alpha: np.ndarray, w: np.ndarray, rng: np.ndarray) -> None:
         super().__init__(k, w, alpha)
         self.problem = problem
-        self.active = (problem.columns.cost(k) > 0.0).astype(np.uint8)
+        self.sign, self.cost = problem.columns.sign(k), problem.columns.cost(k)
+        self.active = (self.cost > 0.0).astype(np.uint8)
         self.descent = Descent(w, problem.intercept)
         self.target, self.failures, self.look_again = 0.0, 0, 0
         self.tails, self.next_tail = 0, 0
@@ -135,10 +136,10 @@ class _State(Run):
     def restart(self) -> None:
         """Set the running numbers from alpha and w, and forget the shrinking thresholds."""
         problem, numbers = self.problem, self.descent.numbers
-        numbers[BALANCE] = float(self.alpha @ problem.columns.sign(self.k))
+        numbers[BALANCE] = float(self.alpha @ self.sign)
         if problem.intercept is Intercept.REGULARIZED:
             numbers[INTERCEPT] = numbers[BALANCE]
-        numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, problem.columns.cost(self.k))
+        numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, self.cost)
         numbers[HALF_NORM] = 0.5 * squared_length(self.w)
         self.descent.forget_thresholds()
         numbers[ACTIVE] = self.active.sum()
@@ -162,7 +163,7 @@ class _State(Run):
             gap = tol * abs(self.descent.dual)
             best = solved_together(self.problem, self.k, rows, self.alpha[rows], output, gap, clock.check)
         change = np.zeros(len(self.alpha))
-        change[rows] = (best - self.alpha[rows]) * self.problem.columns.sign(self.k, rows)
+        change[rows] = (best - self.alpha[rows]) * self.sign[rows]
         self.problem.examples.add([change], [self.w])
         self.alpha[rows] = best
         self.passes += 1
@@ -385,7 +386,7 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
     problem, rows = sample.problem, sample.rows
     if problem.intercept is Intercept.FREE:  # Ctrl-C may come at any place, and alpha has to go with its w
         alphas, ws = [state.alpha.copy() for state in states], [problem.zeros() for _ in states]
-        changes = [balance(alpha, problem.columns.sign(state.k)) for alpha, state in zip(alphas, states, strict=True)]
+        changes = [balance(alpha, state.sign) for alpha, state in zip(alphas, states, strict=True)]
         for w, state in zip(ws, states, strict=True):
             w[:] = state.w
         problem.examples.add(changes, ws)
@@ -398,8 +399,7 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
         state.restart()
         cost = problem.columns.cost(state.k)
         if problem.intercept is Intercept.FREE:
-            sign = problem.columns.sign(state.k)
-            state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, cost)
+            state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, state.sign, cost)
         state.judge = state.new_judge(problem)
         margins = state.judge.see(problem, slice(None), output, norms, problem.examples.longest, beside=step)
         state.judge.conclude()
