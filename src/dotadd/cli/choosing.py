@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from dotadd._util.atomic import replacing, require_writable
 from dotadd.cli.options import OUTPUT, Count, Reading, Solving, Training, columns_for, tell_skipped, title_of
-from dotadd.cli.progress import BAR_INSIDE, LINE, Attendant
+from dotadd.cli.progress import BAR_INSIDE, LINE, Attendant, write_json_line
 from dotadd.cli.screen import duration, facts, number, shortened, show_table, tell
 from dotadd.errors import DotaddError, NotConvergedWarning
 
@@ -132,6 +133,8 @@ class FoldWatch(Attendant):
 
     def __call__(self, progress: Progress, which: int, fits: int) -> None:
         self.most = max(self.most, which + 1)
+        if self.log is not None:
+            write_json_line(self.log, {"fit": which, **progress._asdict()})
         now = time.monotonic()
         if self.quiet or now - self.last_shown < (LINE if self.bar is None else BAR_INSIDE):
             return
@@ -148,10 +151,14 @@ class FoldWatch(Attendant):
 def show_choice(svm: LinearSVMCV) -> None:
     """The table of what was tried, and what to make of it."""
     found = svm.cv_results_
-    chosen = found["param_C"].tolist().index(svm.C_)
     columns = (found[f"{name}_test_score"] for name in ("mean", "std", "pooled"))
     rows = [
-        [f"{C:.3g}" + " *" * (k == chosen), *(f"{score:.4f}" for score in scores), f"{passes:,}", number(gap, 2)]
+        [
+            f"{C:.3g}" + " *" * (k == svm.best_index_),
+            *(f"{score:.4f}" for score in scores),
+            f"{passes:,}",
+            number(gap, 2),
+        ]
         for k, (C, *scores, passes, gap) in enumerate(
             zip(found["param_C"], *columns, found["max_passes"], found["max_gap"], strict=True)
         )
@@ -214,6 +221,7 @@ def tune(
         raise DotaddError("give a data file to try features on")
     if plot is not None:
         require_format(plot, ("svg", "png", "pdf"), "pictures of scores")
+        require_writable(plot)
     tried: dict[str, Attempt] = {}
     expressions: list[str | None] = [*features] if features else [None]
     for expression in expressions:
@@ -227,12 +235,16 @@ def tune(
         with watch, warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)
             began = time.perf_counter()
-            svm.fit(source, on_progress=watch, announce=watch.announce, **choosing.fit_options())
+            try:
+                svm.fit(source, on_progress=watch, announce=watch.announce, **choosing.fit_options())
+            except KeyboardInterrupt:  # what was tried before is worth to be seen
+                if tried:
+                    show_tried(tried)
+                raise
         tell_skipped(source)
         tried[name] = Attempt(svm, time.perf_counter() - began)
     show_tried(tried)
     if plot is not None:
-        from dotadd._util.atomic import replacing
         from dotadd.report.tuning import picture
 
         drawn = picture({name: one.svm for name, one in tried.items()}, title_of(data), plot.rsplit(".", 1)[-1].lower())
@@ -251,8 +263,7 @@ class Attempt(NamedTuple):
     def best(self) -> tuple[float, float]:
         """Mean and spread of the score at the C that was chosen."""
         found = self.svm.cv_results_
-        k = found["param_C"].tolist().index(self.svm.C_)
-        return float(found["mean_test_score"][k]), float(found["std_test_score"][k])
+        return self.svm.best_score_, float(found["std_test_score"][self.svm.best_index_])
 
 
 def show_tried(tried: dict[str, Attempt]) -> None:

@@ -67,7 +67,7 @@ class LinearSVMCV(Estimator):
 
     Attributes
     ----------
-    C_ : the C that was chosen
+    C_, best_index_, best_score_ : the C that was chosen, its place among those tried, and its mean score
     cv_results_ : dict of arrays with an entry for each C, by scikit-learn's names: param_C, split0_test_score and so
         on, mean_test_score, std_test_score, rank_test_score; and pooled_test_score, of all held-out rows together,
         max_gap, max_passes and fit_time
@@ -234,7 +234,7 @@ class LinearSVMCV(Estimator):
             error = float(np.std(held.judged[chosen], ddof=1)) / np.sqrt(folds) if folds > 1 else 0.0
             within = np.flatnonzero(mean >= mean[chosen] - error)
             chosen = int(within[np.argmin(np.array(Cs)[within])])
-        self.C_ = float(Cs[chosen])
+        self.C_, self.best_index_, self.best_score_ = float(Cs[chosen]), chosen, float(mean[chosen])
         self.held_out_scores_ = held.scores(chosen)
 
     def _told(self) -> dict[str, Any]:

@@ -34,8 +34,7 @@ def tuning_figure(tried: Mapping[str, LinearSVMCV], title: str) -> Figure:
         C, mean, spread = found["param_C"], found["mean_test_score"], found["std_test_score"]
         above.fill_between(C, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
         above.plot(C, mean, color=color, marker=mark, markersize=4, label=one_line(name, 70))
-        chosen = list(C).index(svm.C_)
-        above.plot([svm.C_], [mean[chosen]], "o", markersize=11, markerfacecolor="none", markeredgecolor=color)
+        above.plot([svm.C_], [svm.best_score_], "o", markersize=11, markerfacecolor="none", markeredgecolor=color)
         below.plot(C, found["max_passes"], color=color, marker=mark, markersize=4)
     first = next(iter(tried.values()))
     above.set_ylabel(str(first.scoring or "accuracy") + f", {len(first.scores_)} folds")
