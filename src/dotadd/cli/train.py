@@ -167,7 +167,7 @@ def train(
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
         how: Record = {"on_progress": watch}
         if folds:
-            how |= {"announce": watch.announce, **choosing.fit_options()}
+            how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache, **choosing.fit_options()}
         elif kernel.kernel is None:
             how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache, **streaming.checkpoints(output)}
         if client is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from typing import Any, Self
 
 import numpy as np
@@ -142,18 +143,27 @@ class LinearSVMCV(Estimator):
         groups: object = None,
         times: object = None,
         on_progress: OnProgress | None = None,
+        keep_cache: bool = True,
         announce: Callable[[str], None] | None = None,
     ) -> Self:
         """Choose C on anything `dotadd.open` takes, and train on all of it with that C.
 
         `groups` has a value for each row, and rows of the same value are never on both sides of a fold; `times` tells
         the order of rows in time, or is True where they are in order. Either may be the name of a column of X.
-        `on_progress(progress, k, n)` is told when fit k of n is done.
+        `on_progress(progress, k, n)` is told when fit k of n is done; `keep_cache` and `announce` are those of
+        LinearSVM.fit.
         """
         self._forget()
         machine = self._machine()
         Cs = self._checked(machine, groups, times)
-        how = How(machine._proposed(X, announce) if self.phi is None else self.phi, on_progress, announce, None, False)
+        how = How(
+            machine._proposed(X, announce) if self.phi is None else self.phi,
+            on_progress,
+            announce,
+            None,
+            False,
+            keep_cache=keep_cache,
+        )
         ids = [name for name in (groups, times) if isinstance(name, str)]
         here = () if isinstance(X, Source) else ids  # a source has been told already which to carry along
         source = open_source(X, column(y), sample_weight, like=columns_read(how.phi), ids=here)
@@ -169,9 +179,11 @@ class LinearSVMCV(Estimator):
             require_classes(folds, codes, classes)
             return folds
 
-        trial = Trial(machine, source, how, folds_of, measure_by(self.scoring), Cs, self.cv_tol, self.refit)
-        trial.keeps_all, trial.by_name = self.rule != "best", bool(ids)
-        with Clock(self.max_time) as clock:
+        trial = Trial(
+            machine, source, how, folds_of, measure_by(self.scoring), Cs, self.cv_tol,
+            refit=self.refit, keep_all=self.rule != "best", by_name=bool(ids),
+        )  # fmt: skip
+        with closing(trial), Clock(self.max_time) as clock:
             stopped = trial.run(memory, clock)
             self._note(trial.held, trial.Cs, len(trial.held.folds))
             if stopped is not Reason.INTERRUPTED:

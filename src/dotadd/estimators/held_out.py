@@ -6,7 +6,7 @@ they were judged, so that a long path of C takes no more memory than a short one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from dotadd.errors import DotaddError
 from dotadd.model.evaluation import accuracy
+from dotadd.model.file import classifier_tags, winners
 from dotadd.problem.columns import Targets
 from dotadd.problem.folds import Folds
 from dotadd.solvers.result import Result
@@ -104,7 +105,7 @@ class HeldOut:
         judged = [self._judge(table, rows) for rows in self._rows]
         with self._lock:
             self.judged[i], self.pooled[i] = judged, self._judge(table, self.tested)
-            if self.best < 0 or _mean(judged) > _mean(self.judged[self.best]):
+            if self.best < 0 or np.mean(judged) > np.mean(self.judged[self.best]):
                 self.best = i
             self._tables[i] = table
             if not self._keep_all:
@@ -118,15 +119,6 @@ class HeldOut:
     def _judge(self, table: np.ndarray, rows: np.ndarray) -> float:
         scores = table[rows]
         return self.measure(self.truth, rows, scores[:, 0] if self.problems == 1 else scores)
-
-
-def _mean(judged: Sequence[float]) -> float:
-    return float(np.mean(judged))
-
-
-def winners(scores: np.ndarray) -> np.ndarray:
-    """The number of the class that each score, or row of scores, speaks for."""
-    return (scores > 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
 def measure_by(scoring: object) -> Measure:
@@ -166,8 +158,6 @@ class _Scored:
         raise AssertionError("it is trained")
 
     def __sklearn_tags__(self) -> object:
-        from dotadd.model.file import classifier_tags
-
         return classifier_tags()
 
     def __sklearn_is_fitted__(self) -> bool:

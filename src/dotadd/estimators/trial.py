@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from dotadd.problem.on_disk import OnDisk, let_go
 from dotadd.problem.problem import Problem
 from dotadd.problem.survey import Tried, usable_rows
 from dotadd.solvers.clock import Clock, StoppedError
-from dotadd.solvers.path import path
+from dotadd.solvers.path import path, require_ended
 from dotadd.solvers.result import Progress, Reason, Result
 from dotadd.solvers.table import SOLVERS, Needs, solve
 from dotadd.sources.base import Chunk, Source, TooLargeError
@@ -36,13 +37,17 @@ if TYPE_CHECKING:
 BELOW, ABOVE = 3, 2  # decades of C around where it weighs the losses as much as an example is long
 LOOKED_AT = 1 << 20  # bytes of rows on disk that tell how long rows are
 
-MakeFolds = Callable[[np.ndarray, np.ndarray, "np.ndarray | None"], Folds]
+FoldsOf = Callable[[np.ndarray, np.ndarray, "np.ndarray | None"], Folds]
 """Folds of rows by the numbers of their classes, the classes, and the ranks of the values in a column, if one is
 named."""
 
 
 class Trial:
-    """What is tried on a source: values of C in rising order, or how many of them."""
+    """What is tried on a source: values of C in rising order, or how many of them.
+
+    With `keep_all` held-out scores of all values of C are kept, and not of the best one alone; `by_name` says that the
+    source carries a column along by which folds are made.
+    """
 
     held: HeldOut
     Cs: list[float]
@@ -52,19 +57,19 @@ class Trial:
         machine: LinearSVM,
         source: Source,
         how: How,
-        folds_of: MakeFolds,
+        folds_of: FoldsOf,
         measure: Measure,
         Cs: list[float] | int,
         tol: float,
+        *,
         refit: bool,
+        keep_all: bool,
+        by_name: bool,
     ) -> None:
         self.machine, self.source, self.how = machine, source, how
         self.folds_of, self.measure, self.asked = folds_of, measure, Cs
-        self.tol, self.refit = tol, refit
-        self.keeps_all = False
-        """Whether held-out scores of all values of C are kept, and not of the best one alone."""
-        self.by_name = False
-        """Whether the source carries a column along by which folds are made."""
+        self.tol, self.refit, self.keep_all, self.by_name = tol, refit, keep_all, by_name
+        self._copies: list[Path] = []
         self.train: Callable[[], Found]
         """Trains on all rows, with the machine's C."""
 
@@ -104,7 +109,7 @@ class Trial:
         (folds, truth), problems = seen[0], len(task.targets.problems)
         self.Cs = self._values(lambda: task.examples.squared_norms())
         self.held = held = HeldOut(
-            truth, folds, problems, len(self.Cs), self.measure, keep_all=self.keeps_all
+            truth, folds, problems, len(self.Cs), self.measure, keep_all=self.keep_all
         )  # fmt: skip
         problem = task.problem(machine, task.columns.only(range(problems * len(folds))))
         total = len(self.Cs) * len(problem) + problems * self.refit
@@ -134,13 +139,13 @@ class Trial:
         solver = "stream" if machine.solver == "auto" else machine.solver
         say(f"{self.source.name} takes more than {words(memory)} of memory: it is read while training runs")
         plain = self.source
-        self.source, _ = as_arrow(plain, announce=say)
+        self.source, self._copies = as_arrow(plain, announce=say)
         task = OnTheWay.of(machine, self.source, solver, memory, how, say)
         truth = Truth.gathered(task.survey.chunks(task.memory), task.targets)
         named = self._named(plain, task) if self.by_name else None
         folds, problems = self.folds_of(truth.codes, truth.classes, named), len(task.targets.problems)
         self.Cs = self._values(lambda: _some_norms(task))
-        self.held = HeldOut(truth, folds, problems, len(self.Cs), self.measure, keep_all=self.keeps_all)
+        self.held = HeldOut(truth, folds, problems, len(self.Cs), self.measure, keep_all=self.keep_all)
         total = len(self.Cs) * len(folds) * problems + problems * self.refit
         self.train = lambda: self._train_on_disk(task, solver, total)
         one = task.survey.phi.dim * np.dtype(machine.dtype).itemsize * len(folds) * problems
@@ -154,15 +159,20 @@ class Trial:
                 settings_of(machine, told, len(problem), task.budget), tol=self.tol, max_time=clock.left()
             )
             results = solve_on_disk(solver, problem, settings)
-            for result in results:
-                if result.reason in (Reason.INTERRUPTED, Reason.MAX_TIME):
-                    raise StoppedError(result.reason)
+            require_ended(results)
             self._test_on_disk(problem, results, first, clock)
 
     def _named(self, plain: Source, task: OnTheWay) -> np.ndarray:
         """The ranks of the column that folds are made by, which an Arrow copy does not have."""
         chunks = (usable_rows(chunk, task.survey.phi, plain) for chunk in plain.chunks(task.memory))
         return _ranked([chunk.ids for chunk in chunks if chunk.ids is not None])
+
+    def close(self) -> None:
+        """Remove the Arrow copies of what was read from disk, unless they are to be kept."""
+        if not self.how.keep_cache:
+            from dotadd.sources.cached import remove
+
+            remove(self._copies)
 
     def _test_on_disk(self, problem: Problem[OnDisk], results: list[Result], first: int, clock: Clock) -> None:
         """The held-out scores of these results, C by C from this one on, in one reading."""

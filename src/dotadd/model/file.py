@@ -271,8 +271,7 @@ class Classifier:
 
     def winners(self, scores: np.ndarray) -> np.ndarray:
         """Which class each score, or each row of scores, speaks for: its number in `classes`."""
-        cut = 0.0 if self.threshold is None else self.threshold.value
-        return (scores > cut).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        return winners(scores, 0.0 if self.threshold is None else self.threshold.value)
 
     def fitting(self, chunk: Chunk) -> Chunk:
         """The chunk in the width that the model was made for.
@@ -323,6 +322,11 @@ class Classifier:
             tensors |= {f"calibration.{name}": array for name, array in self.calibration.tensors().items()}
         with replacing(path) as temporary:
             tensor_file.write(temporary, tensors, {"dotadd": json.dumps(header, allow_nan=False)})
+
+
+def winners(scores: np.ndarray, threshold: float = 0.0) -> np.ndarray:
+    """The number of the class that each score, or each row of scores, speaks for."""
+    return (scores > threshold).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
 def classifier_tags() -> Tags:

@@ -125,6 +125,13 @@ def _together(
                 take(i, k, result)
 
 
+def require_ended(results: list[Result]) -> None:
+    """Raise StoppedError where there was no time to find one of these."""
+    for result in results:
+        if result.reason in (Reason.INTERRUPTED, Reason.MAX_TIME):
+            raise StoppedError(result.reason)
+
+
 def _solved(
     name: str, problem: Problem[InMemory], settings: Settings, left: list[Left] | None, clock: Clock
 ) -> tuple[list[Result], list[Left] | None]:
@@ -139,9 +146,7 @@ def _solved(
             start = [one.start(len(problem.examples)) for one in left]
     settings = replace(settings, max_time=clock.left(), on_progress=None)
     solver, _, results = solve(name, problem, settings, start)
-    for result in results:
-        if result.reason in (Reason.INTERRUPTED, Reason.MAX_TIME):
-            raise StoppedError(result.reason)
+    require_ended(results)
     found = [Left.by(solver, result, problem.columns.cost(k)) for k, result in enumerate(results)]
     leave = [one for one in found if one is not None]
     return results, leave if len(leave) == len(found) else None
