@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-from functools import partial
 
 import naive
 import numpy as np
@@ -13,17 +12,17 @@ from dotadd._util.memory import Budget
 from dotadd.core.losses import Loss, dual_at, total_dual_term
 from dotadd.errors import DotaddError
 from dotadd.solvers import planes as module
-from dotadd.solvers.bundle import METHODS, bundle
 from dotadd.solvers.planes import Planes, Shares
 from dotadd.solvers.result import Reason
 from dotadd.solvers.run import Settings
-from dotadd.solvers.serving import serve
+from dotadd.solvers.table import SOLVERS
 
 ROOM = 1 << 24
+METHODS = ("ocas", "bmrm", "svmperf")
 
 
 def solve(p, settings, method="ocas"):
-    return serve(partial(bundle, method=METHODS[method]), p, settings)
+    return SOLVERS[method](p, settings)
 
 
 def cut(X, y, cost, loss, w, b):

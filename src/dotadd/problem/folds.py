@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -79,7 +78,7 @@ class Folds:
         return cls(parts.astype(np.uint16), trains, tests)
 
     @classmethod
-    def given(cls, splits: Iterable[tuple[Any, Any]], rows: int) -> Folds:
+    def given(cls, splits: Iterable[tuple[object, object]], rows: int) -> Folds:
         """Folds of which somebody else tells the rows to train on, and those to be tested on."""
         role: list[np.ndarray] = []
         for train, test in splits:
@@ -103,7 +102,7 @@ class Folds:
         return cls(parts.reshape(rows).astype(np.uint16), (roles == 1).T, (roles == 2).T)
 
 
-def _rows(given: Any, rows: int) -> np.ndarray:
+def _rows(given: object, rows: int) -> np.ndarray:
     """Row numbers, of which a mask may have been given."""
     found = np.asarray(given)
     found = np.flatnonzero(found) if found.dtype == np.bool_ and len(found) == rows else found.astype(np.int64)

@@ -51,31 +51,25 @@ class Line(NamedTuple):
         return self.linear * t + 0.5 * self.quadratic * t * t + risk
 
 
-class Method(NamedTuple):
-    """Where on the line the new best w is, and how far from there to w_t the plane touches."""
-
-    best: Callable[[Line], float]
-    cut: float
-
-
-METHODS = {
-    "ocas": Method(best=lambda line: minimum_along(*line), cut=0.1),
-    "bmrm": Method(best=lambda line: float(line(1.0) < line(0.0)), cut=1.0),
-    "svmperf": Method(best=lambda line: 1.0, cut=1.0),
+BEST: dict[str, Callable[[Line], float]] = {  # where on the line the new best w is
+    "the best of the line": lambda line: minimum_along(*line),
+    "the better end": lambda line: float(line(1.0) < line(0.0)),
+    "its end": lambda line: 1.0,
 }
 
 
-def bundle(run: Asking, method: Method) -> Steps:
-    """Minimise the objective of one binary problem, from run.w."""
+def bundle(run: Asking, best: str, touch: float) -> Steps:
+    """Minimise the objective of one binary problem, from run.w: BEST says where the new best w is, and the plane
+    touches R at `touch` of the way from there to w_t."""
     problem, w = run.problem, run.w
     examples = problem.examples
     exact = problem.loss is Loss.HINGE
     with run.room(Planes.most_bytes(examples.dim, len(examples), w.dtype, exact=exact)) as nbytes:
         planes = Planes(examples.dim, len(examples), w.dtype, nbytes=nbytes, exact=exact, threads=examples.threads)
-        yield from _descend(run, method, planes)
+        yield from _descend(run, BEST[best], touch, planes)
 
 
-def _descend(run: Asking, method: Method, planes: Planes) -> Steps:
+def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: Planes) -> Steps:
     problem, loss, cost, w = run.problem, int(run.problem.loss), run.cost, run.w
     examples, signs = problem.examples, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
@@ -125,14 +119,14 @@ def _descend(run: Asking, method: Method, planes: Planes) -> Steps:
                 slopes, rise = there - margins, intercept - run.intercept
                 linear += penalty * run.intercept * rise
                 quadratic += penalty * rise * rise
-                t = method.best(Line(loss, margins, slopes, cost, linear, quadratic))
+                t = best(Line(loss, margins, slopes, cost, linear, quadratic))
             with run.phase("w"):
                 _move_towards(lowest, t, w)
             with run.phase("sort"):
                 run.intercept += t * rise
                 margins += t * slopes
                 run.intercept += refit(margins)
-                touching = margins + method.cut * (there - margins)
+                touching = margins + touch * (there - margins)
                 refit(touching)
             primal = problem.primal(w, run.intercept, margins, run.k)
             if not run.goes_on(primal, height):

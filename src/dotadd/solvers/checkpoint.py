@@ -25,6 +25,7 @@ from dotadd._util.atomic import replacing
 from dotadd._util.locks import LockFile
 from dotadd.errors import DotaddError
 
+Record = dict[str, Any]  # what JSON holds
 RECORD = "record"
 STRIDE = 1 << 22  # bytes that are read at a time
 SHARE = 10  # times as long as writing took, training goes on before the next checkpoint
@@ -46,8 +47,8 @@ class Checkpoint:
 
     path: str
     every: float = 60.0
-    problem: Mapping[str, Any] = field(default_factory=dict)
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    problem: Record = field(default_factory=dict)
+    beside: Record = field(default_factory=dict)
     """What is written down with every state, and compared with nothing."""
 
     def __post_init__(self) -> None:
@@ -106,7 +107,7 @@ class Checkpoint:
     def due(self) -> bool:
         return perf_counter() >= self._next
 
-    def save(self, arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> None:
+    def save(self, arrays: Mapping[str, np.ndarray], record: Record) -> None:
         """Write the state of training."""
         began = perf_counter()
         told = {"problem": self._identity(), "state": dict(record), "beside": dict(self.beside)}
@@ -129,7 +130,7 @@ class Checkpoint:
         text = {"text": "Unicode"} if reads_text(str(self.problem.get("features", ""))) else {}
         return dict(self.problem) | text
 
-    def problem_on_disk(self) -> dict[str, Any]:
+    def problem_on_disk(self) -> Record:
         """The problem that the checkpoint in the file is of."""
         return dict(self._read()[1]["problem"])
 
@@ -143,11 +144,11 @@ class Checkpoint:
         found: int | None = self._read()[1]["state"].get("memory")
         return found
 
-    def beside_on_disk(self) -> dict[str, Any]:
+    def beside_on_disk(self) -> Record:
         """What was written down with the state."""
         return dict(self._read()[1].get("beside", {}))
 
-    def load(self) -> tuple[Arrays, dict[str, Any]]:
+    def load(self) -> tuple[Arrays, Record]:
         """The arrays and the record of the latest checkpoint."""
         arrays, found = self._read()
         problem, state = found["problem"], found["state"]
@@ -161,7 +162,7 @@ class Checkpoint:
                 )
         return arrays, state
 
-    def _read(self) -> tuple[Arrays, dict[str, dict[str, Any]]]:
+    def _read(self) -> tuple[Arrays, dict[str, Record]]:
         with _complaining(self.path):
             arrays = Arrays(self.path)
             found = json.loads(arrays[RECORD].tobytes())

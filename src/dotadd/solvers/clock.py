@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from time import perf_counter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class Clock:
         self._interrupts.put_off()
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._scope.__exit__(*error)
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._scope.__exit__(kind, *rest)
 
     def elapsed(self) -> float:
         return perf_counter() - self.began
@@ -96,7 +96,7 @@ class Clock:
         one.limit = now + max(0.0, self.limit - now) / parts
         return one
 
-    def tell(self, whom: Callable[..., None] | None, *what: Any) -> None:
+    def tell(self, whom: Callable[..., None] | None, *what: object) -> None:
         """Tell somebody who may want to know how far it is. If they raise KeyboardInterrupt, that is their Ctrl-C."""
         if whom is None:
             return

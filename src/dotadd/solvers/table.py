@@ -97,11 +97,11 @@ def _sgd(schedule: str, problem: Problem, settings: Settings) -> list[Result]:
     return sgd(problem, settings, schedule=schedule)
 
 
-def _bundle(name: str, problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
-    from dotadd.solvers.bundle import METHODS, bundle
+def _bundle(best: str, touch: float, problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
+    from dotadd.solvers.bundle import bundle
     from dotadd.solvers.serving import serve
 
-    return serve(partial(bundle, method=METHODS[name]), problem, settings, start)
+    return serve(partial(bundle, best=best, touch=touch), problem, settings, start)
 
 
 def _newton(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
@@ -154,14 +154,17 @@ _TABLE = (
         "newton", "Newton's method with conjugate gradients", Needs.PASSES, _newton, _SMOOTH,
         warm=True, checkpoints=True,
     ),
-    Solver("ocas", "optimized cutting planes", Needs.PASSES, partial(_bundle, "ocas"), warm=True, checkpoints=True),
+    Solver(
+        "ocas", "optimized cutting planes", Needs.PASSES, partial(_bundle, "the best of the line", 0.1),
+        warm=True, checkpoints=True,
+    ),
     Solver("lbfgs", "L-BFGS, also for the hinge", Needs.PASSES, _lbfgs, warm=True, checkpoints=True),
     Solver(
-        "bmrm", "cutting planes without a line search", Needs.PASSES, partial(_bundle, "bmrm"),
+        "bmrm", "cutting planes without a line search", Needs.PASSES, partial(_bundle, "the better end", 1.0),
         warm=True, checkpoints=True, baseline=True, ancestor=True,
     ),
     Solver(
-        "svmperf", "cutting planes as SVM-perf adds them", Needs.PASSES, partial(_bundle, "svmperf"),
+        "svmperf", "cutting planes as SVM-perf adds them", Needs.PASSES, partial(_bundle, "its end", 1.0),
         warm=True, checkpoints=True, baseline=True, ancestor=True,
     ),
     Solver("stream", "coordinate descent on what is kept of what passes by", Needs.PIECES, _stream, checkpoints=True),
