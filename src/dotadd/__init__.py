@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dotadd.errors import UnusedColumnsWarning as UnusedColumnsWarning
     from dotadd.estimators.cross_validation import LinearSVMCV as LinearSVMCV
     from dotadd.estimators.kernel import KernelSVM as KernelSVM
+    from dotadd.estimators.kernel_cross_validation import KernelSVMCV as KernelSVMCV
     from dotadd.estimators.linear import LinearSVM as LinearSVM
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.cells import Category as Category
@@ -75,6 +76,7 @@ __all__, __getattr__ = lazy(
             "UnusedColumnsWarning",
         ],
         ".estimators.cross_validation": ["LinearSVMCV"],
+        ".estimators.kernel_cross_validation": ["KernelSVMCV"],
         ".estimators.linear": ["LinearSVM"],
         ".features.base": ["FeatureMap"],
         ".features.cells": ["Category", "Number"],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dotadd
-from dotadd import LinearSVMCV
+from dotadd import KernelSVMCV, LinearSVMCV
 from dotadd.cli import run
 
 LINES = 160
@@ -103,15 +103,26 @@ def test_a_table_is_tuned_without_features(mails, capsys):
     ],
 )
 def test_what_cannot_be_is_one_line(mails, options, message, capsys):
-
     assert run(["train", mails, *TEXT, "-o", "m.dotadd", *options]) == 2
     err = capsys.readouterr().err.strip().splitlines()
     assert re.search(message, err[-1])
     assert not any(path.name.startswith("m.dotadd") for path in Path().iterdir())
 
 
-def test_auto_is_for_linear_machines(mails, capsys):
-    assert run(["train", mails, "--column", "text", "--kernel", "rbf", "-C", "auto", "-o", "m.dotadd"]) == 2
-    assert "linear machines" in capsys.readouterr().err
+def test_the_c_of_a_kernel_machine_is_chosen_as_well(mails, capsys):
+    kernel = ["--kernel", "BagOfWords()", "-C", "auto", "--Cs", "0.01,0.1,1", "--cv", "3", "--group", "person"]
+    assert run(["train", mails, "--column", "text", *kernel, "-o", "m.dotadd"]) == 0
+    out = capsys.readouterr().out
+    assert "accuracy on rows held out by 3 folds" in out
+    assert "steps" in out
+    model = dotadd.load("m.dotadd")
+    people = np.array([f"p{k // 8}" for k in range(LINES)])
+    svm = KernelSVMCV("BagOfWords()", Cs=[0.01, 0.1, 1.0], cv=3, random_state=0)
+    svm.fit(dotadd.open(mails, column="text"), groups=people)
+    assert model.training["cross_validation"]["mean"] == svm.cv_results_["mean_test_score"].tolist()
+    assert model.training["C"] == svm.C_
+
+
+def test_auto_is_for_training_alone(mails, capsys):
     assert run(["compare", mails, *TEXT, "-C", "auto", "-o", "x.html"]) == 2
     assert "give a number" in capsys.readouterr().err

@@ -17,7 +17,11 @@ from dotadd.errors import DotaddError, NotConvergedWarning
 
 if TYPE_CHECKING:
     from dotadd.cli.large import Streaming
+    from dotadd.estimators.choosing import ChoosesC
     from dotadd.estimators.cross_validation import LinearSVMCV
+    from dotadd.estimators.kernel import KernelSVM
+    from dotadd.estimators.kernel_cross_validation import KernelSVMCV
+    from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
     from dotadd.solvers.result import Progress
 
@@ -74,22 +78,31 @@ class Choosing:
             raise DotaddError("--group and --time cut the rows in two ways: give one of them")
         return [name for name in (self.group, self.time) if name is not None]
 
-    def svm(self, solving: Solving, solver: str, *, refit: bool = True) -> LinearSVMCV:
-        """The estimator that these options describe."""
+    def around(self, machine: LinearSVM, solving: Solving, *, refit: bool = True) -> LinearSVMCV:
+        """The estimator that chooses C for a machine like this one."""
         from dotadd.estimators.cross_validation import LinearSVMCV
 
-        shared = replace(solving, cost=1.0).svm(solver).get_params(deep=False)
+        return LinearSVMCV(**self._arguments(machine, solving, refit=refit))
+
+    def around_kernel(self, machine: KernelSVM, solving: Solving) -> KernelSVMCV:
+        """The same for a kernel machine."""
+        from dotadd.estimators.kernel_cross_validation import KernelSVMCV
+
+        return KernelSVMCV(**self._arguments(machine, solving, refit=True))
+
+    def _arguments(self, machine: LinearSVM | KernelSVM, solving: Solving, *, refit: bool) -> Record:
+        shared = machine.get_params(deep=False)
         del shared["C"]
-        return LinearSVMCV(
-            Cs=self.values(solving),
-            cv=self.cv or FOLDS,
-            scoring=self.scoring,
-            rule=self.rule,
-            probability=None if self.probability == "none" else self.probability,
-            threshold=self.threshold,
-            refit=refit,
+        return {
+            "Cs": self.values(solving),
+            "cv": self.cv or FOLDS,
+            "scoring": self.scoring,
+            "rule": self.rule,
+            "probability": None if self.probability == "none" else self.probability,
+            "threshold": self.threshold,
+            "refit": refit,
             **shared,
-        )
+        }
 
     def values(self, solving: Solving) -> list[float] | int:
         """The values of C that are tried, or how many."""
@@ -112,10 +125,8 @@ class Choosing:
         return {"groups": self.group, "times": self.time}
 
 
-def refuse_unfit(streaming: Streaming, *, cluster: bool, kernel: bool) -> None:
+def refuse_unfit(streaming: Streaming, *, cluster: bool) -> None:
     """Refuse what does not go with folds."""
-    if kernel:
-        raise DotaddError("-C auto and --cv are for linear machines, and not for --kernel")
     if cluster:
         raise DotaddError("-C auto and --cv choose on one machine: leave out --workers and --scheduler")
     if streaming.asked:
@@ -148,7 +159,7 @@ class FoldWatch(Attendant):
             self.bar.update(self.task, description=text, total=1.0, completed=share)
 
 
-def show_choice(svm: LinearSVMCV) -> None:
+def show_choice(svm: ChoosesC) -> None:
     """The table of what was tried, and what to make of it."""
     found = svm.cv_results_
     columns = (found[f"{name}_test_score"] for name in ("mean", "std", "pooled"))
@@ -165,12 +176,13 @@ def show_choice(svm: LinearSVMCV) -> None:
     ]
     name = svm.scoring or "accuracy"
     title = f"{name} on rows held out by {len(svm.scores_)} folds"
-    show_table(["C", "mean", "spread", "pooled", "passes", "gap"], rows, title=title)
+    worked = "passes" if hasattr(svm, "phi") else "steps"
+    show_table(["C", "mean", "spread", "pooled", worked, "gap"], rows, title=title)
     if (told := at_the_edge(svm)) is not None:
         tell(told)
 
 
-def at_the_edge(svm: LinearSVMCV) -> str | None:
+def at_the_edge(svm: ChoosesC) -> str | None:
     """What to try if the best C is the first or last one."""
     Cs = svm.cv_results_["param_C"]
     if len(Cs) < 2 or Cs[0] < svm.C_ < Cs[-1] or svm.rule != "best":
@@ -226,7 +238,7 @@ def tune(
     expressions: list[str | None] = [*features] if features else [None]
     for expression in expressions:
         asked = Solving(features=expression, cost="auto", **asdict(training))
-        svm = choosing.svm(asked, solver, refit=False)
+        svm = choosing.around(replace(asked, cost=1.0).svm(solver), asked, refit=False)
         source = reading.open(list(data), ids=choosing.ids)
         if (columns := columns_for(svm, source, quiet=quiet)) is not None:
             source = reading.open(list(data), columns, ids=choosing.ids)
@@ -256,7 +268,7 @@ def tune(
 class Attempt(NamedTuple):
     """What was found for some features, and in how many seconds."""
 
-    svm: LinearSVMCV
+    svm: ChoosesC
     seconds: float
 
     @property

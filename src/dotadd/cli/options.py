@@ -24,9 +24,9 @@ from dotadd.sources.formats import FOLDERS, FORMATS
 if TYPE_CHECKING:
     from dotadd.cli.large import Streaming
     from dotadd.cluster.partitions import Partitions
-    from dotadd.estimators.cross_validation import LinearSVMCV
     from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.linear import LinearSVM
+    from dotadd.estimators.protocol import Estimator
     from dotadd.model.file import Record
     from dotadd.sources.base import Source
     from dotadd.sources.table import Layout
@@ -156,7 +156,7 @@ def format_of_input(read_as: Record | None) -> str | None:
     return certain_format(first_bytes(standard_input())) or (name if FORMATS[name].doubt else None)
 
 
-def columns_for(svm: LinearSVM | LinearSVMCV, source: Source, *, quiet: bool) -> Layout | None:
+def columns_for(svm: Estimator, source: Source, *, quiet: bool) -> Layout | None:
     """The columns of a table that the features read. Where nobody has said which features, they are chosen and told."""
     from dotadd.estimators.proposal import propose
     from dotadd.estimators.protocol import columns_read
@@ -295,7 +295,7 @@ class Solving(Training):
     def of_both_machines(self) -> Record:
         """The parameters that linear and kernel machines have in common."""
         if self.cost == "auto":
-            raise DotaddError("-C auto is for `dotadd train` of linear machines: give a number")
+            raise DotaddError("-C auto is for `dotadd train`: give a number")
         return {
             "C": self.cost,
             "class_weight": class_weights(self.class_weight),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dotadd.cluster.partitions import Partitions
     from dotadd.estimators.cross_validation import LinearSVMCV
     from dotadd.estimators.kernel import KernelSVM
+    from dotadd.estimators.kernel_cross_validation import KernelSVMCV
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
     from dotadd.model.kernel import KernelModel
@@ -134,16 +135,19 @@ def train(
         streaming.require(output)
     elif cluster.wanted:
         raise DotaddError("--scheduler and --workers are for linear machines, and not for --kernel")
-    from dotadd.estimators.cross_validation import LinearSVMCV
-    from dotadd.estimators.kernel import KernelSVM
+    from dotadd.estimators.choosing import ChoosesC
     from dotadd.estimators.linear import LinearSVM
 
-    svm: LinearSVM | KernelSVM | LinearSVMCV
-    if folds := choosing.wanted(solving):
-        refuse_unfit(streaming, cluster=cluster.wanted, kernel=kernel.kernel is not None)
-        svm = choosing.svm(solving, solver)
-    else:
-        svm = solving.svm(solver) if kernel.kernel is None else kernel.svm(solving, solver)
+    folds = choosing.wanted(solving)
+    plain = replace(solving, cost=1.0) if folds else solving
+    machine = plain.svm(solver) if kernel.kernel is None else kernel.svm(plain, solver)
+    svm: LinearSVM | KernelSVM | LinearSVMCV | KernelSVMCV = machine
+    if folds:
+        refuse_unfit(streaming, cluster=cluster.wanted)
+        if isinstance(machine, LinearSVM):
+            svm = choosing.around(machine, solving)
+        else:
+            svm = choosing.around_kernel(machine, solving)
     columns: Layout | None = None
     source: Source | Partitions
     here: Source | None = None  # what this process reads itself
@@ -151,7 +155,7 @@ def train(
         source = virtual.around_partitions(partitions(data, reading))
     else:
         here = reading.open(list(data))
-        if not isinstance(svm, KernelSVM) and (columns := columns_for(svm, here, quiet=quiet)) is not None:
+        if kernel.kernel is None and (columns := columns_for(svm, here, quiet=quiet)) is not None:
             here = reading.open(list(data), columns, ids=choosing.ids)
         elif choosing.ids:
             here = reading.open(list(data), ids=choosing.ids)
@@ -166,10 +170,12 @@ def train(
         watched = FoldWatch if folds else Watch if kernel.kernel is None else KernelWatch
         watch = watched(title_of(data), solving, log=file, quiet=quiet)
         how: Record = {"on_progress": watch}
+        if kernel.kernel is None:
+            how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache}
         if folds:
-            how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache, **choosing.fit_options()}
+            how |= choosing.fit_options()
         elif kernel.kernel is None:
-            how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache, **streaming.checkpoints(output)}
+            how |= streaming.checkpoints(output)
         if client is not None:
             how["engine"], watch.unit = client, "round"
             svm.n_jobs = cluster.threads(solving.jobs)
@@ -182,18 +188,18 @@ def train(
         stack.enter_context(lenient_screen())
         if file is not None:
             write_json_line(file, {"summary": summary(svm.model_, saved)})
-        if isinstance(svm, LinearSVMCV):
+        if isinstance(svm, ChoosesC):
+            machine = svm.machine_
             if not quiet:
                 show_choice(svm)
-            svm = svm.machine_
         if not quiet:
-            facts(linear_lines(svm, saved) if isinstance(svm, LinearSVM) else kernel_lines(svm, saved))
+            facts(linear_lines(machine, saved) if isinstance(machine, LinearSVM) else kernel_lines(machine, saved))
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
             show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
-        if isinstance(svm, LinearSVM) and not folds:
-            streaming.finish(svm, output, client)
+        if isinstance(machine, LinearSVM) and not folds:
+            streaming.finish(machine, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE
 
 
@@ -211,7 +217,7 @@ def require_testable(held_out: Source, trained_on: Source | None) -> None:
     held_out.skipped.clear()
 
 
-def trained(svm: LinearSVM | KernelSVM | LinearSVMCV, source: Source | Partitions, how: Record) -> bool:
+def trained(svm: LinearSVM | KernelSVM | LinearSVMCV | KernelSVMCV, source: Source | Partitions, how: Record) -> bool:
     """Train, and return whether that went to its end. If it was interrupted, there is the model so far; where there is
     none yet, the command ends."""
     try:

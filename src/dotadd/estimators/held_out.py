@@ -7,6 +7,7 @@ they were judged, so that a long path of C takes no more memory than a short one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ class Fitted(NamedTuple):
     passes: int
     seconds: float
     converged: bool
+
+    @classmethod
+    def of(cls, result: Result) -> Fitted:
+        gap = np.nan if result.gap is None else result.gap
+        return cls(gap, result.passes, sum(result.seconds.values()), result.converged)
 
 
 class Truth(NamedTuple):
@@ -55,6 +61,7 @@ class Truth(NamedTuple):
         return self.classes[self.codes[rows]]
 
 
+Winners = Callable[[np.ndarray], np.ndarray]
 Measure = Callable[[Truth, np.ndarray, np.ndarray], float]
 """How good scores are: measure(truth, numbers of rows, scores of these), the larger the better."""
 
@@ -64,9 +71,19 @@ class HeldOut:
     each C and fold, NaN where there is none yet, and `pooled` that of all held-out rows together."""
 
     def __init__(
-        self, truth: Truth, folds: Folds, problems: int, Cs: int, measure: Measure, *, keep_all: bool = False
+        self,
+        truth: Truth,
+        folds: Folds,
+        problems: int,
+        Cs: int,
+        measure: Measure,
+        *,
+        keep_all: bool = False,
+        together: Callable[[np.ndarray], np.ndarray] = lambda scores: scores,
     ) -> None:
         self.truth, self.folds, self.problems, self.measure = truth, folds, problems, measure
+        self.together = together
+        """Makes scores of classes of those of several binary problems, where they are something else."""
         self.judged, self.pooled = np.full((Cs, len(folds)), np.nan), np.full(Cs, np.nan)
         self.fitted: dict[tuple[int, int], Fitted] = {}
         self.best = -1
@@ -86,14 +103,11 @@ class HeldOut:
         """All rows that any fold is tested on."""
         return np.unique(np.concatenate(self._rows))
 
-    def put(self, i: int, k: int, scores: np.ndarray, result: Result) -> None:
+    def put(self, i: int, k: int, scores: np.ndarray, fitted: Fitted) -> None:
         """The scores by column k at C number i, of the rows that it is tested on."""
         fold, problem = divmod(k, self.problems)
-        told = Fitted(
-            np.nan if result.gap is None else result.gap, result.passes, sum(result.seconds.values()), result.converged
-        )
         with self._lock:
-            self.fitted[i, k] = told
+            self.fitted[i, k] = fitted
             if i not in self._coming:
                 self._coming[i] = np.full((len(self.truth.codes), self.problems), np.nan), 0
             table, seen = self._coming[i]
@@ -113,35 +127,37 @@ class HeldOut:
 
     def scores(self, i: int) -> np.ndarray:
         """The scores of all rows at C number i, the best one unless all are kept; NaN where nobody tested a row."""
-        table = self._tables[i]
-        return table[:, 0] if self.problems == 1 else table
+        return self._of_classes(self._tables[i])
 
     def _judge(self, table: np.ndarray, rows: np.ndarray) -> float:
-        scores = table[rows]
-        return self.measure(self.truth, rows, scores[:, 0] if self.problems == 1 else scores)
+        return self.measure(self.truth, rows, self._of_classes(table[rows]))
+
+    def _of_classes(self, table: np.ndarray) -> np.ndarray:
+        return table[:, 0] if self.problems == 1 else self.together(table)
 
 
-def measure_by(scoring: object) -> Measure:
+def measure_by(scoring: object, winners: Winners = winners) -> Measure:
     """How good scores are by this measure: accuracy for None, or what scikit-learn knows under this name, or a
-    callable of scikit-learn's form (estimator, X, y), which is given the numbers of rows for X."""
+    callable of scikit-learn's form (estimator, X, y), which is given the numbers of rows for X. `winners` says which
+    class scores speak for."""
     if scoring is None or scoring == "accuracy":
-        return _accuracy
+        return partial(_accuracy, winners)
     from sklearn.metrics import check_scoring
 
     def measure(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
-        machine = _Scored(truth.classes, scores)
+        machine = _Scored(truth.classes, scores, winners)
         scorer = check_scoring(machine, scoring=scoring)
         weight = {} if truth.weight is None or callable(scoring) else {"sample_weight": truth.weight[rows]}
         return float(scorer(machine, rows, truth.labels(rows), **weight))
 
     try:
-        check_scoring(_Scored(np.array([0, 1]), np.zeros(2)), scoring=scoring)
+        check_scoring(_Scored(np.array([0, 1]), np.zeros(2), winners), scoring=scoring)
     except ValueError as error:
         raise DotaddError(f"scoring is {scoring!r}, and has to be a name that scikit-learn knows: {error}") from None
     return measure
 
 
-def _accuracy(truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
+def _accuracy(winners: Winners, truth: Truth, rows: np.ndarray, scores: np.ndarray) -> float:
     weight = None if truth.weight is None else truth.weight[rows]
     return accuracy(truth.codes[rows], winners(scores), sample_weight=weight)
 
@@ -151,8 +167,8 @@ class _Scored:
 
     _estimator_type = "classifier"
 
-    def __init__(self, classes: np.ndarray, scores: np.ndarray) -> None:
-        self.classes_, self._scores = classes, scores
+    def __init__(self, classes: np.ndarray, scores: np.ndarray, winners: Winners) -> None:
+        self.classes_, self._scores, self._winners = classes, scores, winners
 
     def fit(self, X: object, y: object) -> None:
         raise AssertionError("it is trained")
@@ -167,5 +183,5 @@ class _Scored:
         return self._scores
 
     def predict(self, X: object) -> np.ndarray:
-        labels: np.ndarray = self.classes_[winners(self._scores)]
+        labels: np.ndarray = self.classes_[self._winners(self._scores)]
         return labels

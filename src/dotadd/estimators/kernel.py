@@ -59,7 +59,7 @@ class KernelSVM(Estimator):
 
     Minimises 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (<w, phi(z_i)> + b)) in the feature space of the kernel, with
     C_i = C * class weight * sample weight, until no two examples violate the optimality conditions by more than `tol`.
-    Several classes are separated one against one, as LIBSVM does. Examples of zero weight are left out.
+    Several classes are separated one against one, as LIBSVM does. KernelExamples of zero weight are left out.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class KernelSVM(Estimator):
     support_, support_vectors_, dual_coef_, n_support_, intercept_, classes_, n_iter_, n_features_in_,
     feature_names_in_ : as in scikit-learn's SVC
 
-    Examples
+    KernelExamples
     --------
     >>> from dotadd import KernelSVM
     >>> svm = KernelSVM(gamma=1.0).fit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
@@ -177,7 +177,7 @@ class KernelSVM(Estimator):
             data = usable_rows(data, kernel.phi.resolve(Shape.of(data.batch)), source)
         return data
 
-    def _examples(self, kernel: Kernel, data: Chunk, targets: Targets, seed: int) -> _Examples:
+    def _examples(self, kernel: Kernel, data: Chunk, targets: Targets, seed: int) -> KernelExamples:
         codes = targets.codes(data)
         cost = targets.cost(data, codes)
         used = np.flatnonzero(cost > 0.0)
@@ -188,7 +188,7 @@ class KernelSVM(Estimator):
         if given is None and len(used) < len(batch):
             batch = batch.take(used)
         kernel = kernel.resolve(batch)
-        examples = _Examples(kernel, batch, Shape.of(batch), used, codes[used], cost[used], given, threads)
+        examples = KernelExamples(kernel, batch, Shape.of(batch), used, codes[used], cost[used], given, threads)
         if in_doubt(kernel):
             some = sample(len(used), seed)
             lowest = negative_eigenvalue(examples.gram(some), used[some])
@@ -202,13 +202,13 @@ class KernelSVM(Estimator):
         return examples
 
     def _solve(
-        self, examples: _Examples, classes: int, seed: int, on_progress: OnProgress | None
+        self, examples: KernelExamples, classes: int, seed: int, on_progress: OnProgress | None
     ) -> list[KernelResult]:
         """The answers to all binary problems; those that are not begun when time is up have alpha 0."""
         solve = SOLVERS[self.solver]
         settings = KernelSettings(
             tol=self.tol,
-            memory=parse_bytes(self.memory),
+            memory=parse_bytes(self.memory) - examples.nbytes,
             max_time=self.max_time,
             seed=seed,
             threads=examples.threads,
@@ -226,7 +226,7 @@ class KernelSVM(Estimator):
             results.append(replace(result, alpha=result.alpha[np.argsort(rows)]))
         return results
 
-    def _keep(self, examples: _Examples, classes: np.ndarray, results: list[KernelResult], source: Source) -> None:
+    def _keep(self, examples: KernelExamples, classes: np.ndarray, results: list[KernelResult], source: Source) -> None:
         k, codes = len(classes), examples.codes
         coefficients = np.zeros((k - 1, len(codes)))
         for (i, j), result in zip(pairs(k), results, strict=True):
@@ -342,7 +342,7 @@ class KernelSVM(Estimator):
         return kernel
 
 
-class _Examples(NamedTuple):
+class KernelExamples(NamedTuple):
     """The examples that take part: `batch` has their rows, unless their kernel is `given` for all examples; `used` are
     their numbers among all."""
 
@@ -354,6 +354,13 @@ class _Examples(NamedTuple):
     cost: np.ndarray
     given: Gram | None
     threads: int
+    made: Gram | None = None
+    """The Gram of all of them, if there is one already."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of kernel values that are kept for all of training."""
+        return 0 if self.made is None or self.made.whole is None else self.made.whole.nbytes
 
     def of_classes(self, i: int, j: int) -> np.ndarray:
         return np.flatnonzero((self.codes == i) | (self.codes == j))
@@ -365,6 +372,8 @@ class _Examples(NamedTuple):
     def gram(self, rows: np.ndarray) -> Gram:
         """The Gram of these of the examples, in this order."""
         in_place = np.array_equal(rows, np.arange(len(self.codes)))
+        if self.made is not None:
+            return self.made if in_place else SomeRows(self.made, rows)
         if self.given is not None:
             everyone = in_place and len(rows) == self.given.shape[0]
             return self.given if everyone else SomeRows(self.given, self.used[rows])

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._util.memory import Budget, available, words
-from dotadd.errors import DataError, DotaddError, StreamingWarning
+from dotadd.errors import DotaddError, StreamingWarning
+from dotadd.estimators.choosing import FoldsOf, ranked, spaced
 from dotadd.estimators.fitting import Found, How, OnTheWay, Stated, settings_of, solve_on_disk, stated
-from dotadd.estimators.held_out import HeldOut, Measure, Truth
+from dotadd.estimators.held_out import Fitted, HeldOut, Measure, Truth
 from dotadd.estimators.linear import LinearSVM
 from dotadd.problem.columns import Targets
 from dotadd.problem.folds import Folds
@@ -32,14 +33,10 @@ from dotadd.solvers.table import SOLVERS, Needs, solve
 from dotadd.sources.base import Chunk, Source, TooLargeError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
-BELOW, ABOVE = 3, 2  # decades of C around where it weighs the losses as much as an example is long
+DECADES = 3, 2  # of C, below and above
 LOOKED_AT = 1 << 20  # bytes of rows on disk that tell how long rows are
-
-FoldsOf = Callable[[np.ndarray, np.ndarray, "np.ndarray | None"], Folds]
-"""Folds of rows by the numbers of their classes, the classes, and the ranks of the values in a column, if one is
-named."""
 
 
 class Trial:
@@ -99,7 +96,7 @@ class Trial:
 
         def folds_of(chunk: Chunk, targets: Targets) -> Folds:
             codes = targets.codes(chunk)
-            named = None if chunk.ids is None else _ranked([chunk.ids])
+            named = None if chunk.ids is None else ranked([chunk.ids])
             folds = self.folds_of(codes, targets.classes, named)
             seen.append((folds, Truth.of(codes, targets.classes, chunk.weight)))
             return folds
@@ -117,7 +114,7 @@ class Trial:
 
         def take(i: int, k: int, result: Result) -> None:
             (scores,) = task.examples.dot([result.w], held.rows(k))
-            held.put(i, k, scores + result.intercept, result)
+            held.put(i, k, scores + result.intercept, Fitted.of(result))
             if how.on_progress is not None and result.trace:
                 clock.tell(how.on_progress, result.trace[-1], len(held.fitted) - 1, total)
 
@@ -165,7 +162,7 @@ class Trial:
     def _named(self, plain: Source, task: OnTheWay) -> np.ndarray:
         """The ranks of the column that folds are made by, which an Arrow copy does not have."""
         chunks = (usable_rows(chunk, task.survey.phi, plain) for chunk in plain.chunks(task.memory))
-        return _ranked([chunk.ids for chunk in chunks if chunk.ids is not None])
+        return ranked([chunk.ids for chunk in chunks if chunk.ids is not None])
 
     def close(self) -> None:
         """Remove the Arrow copies of what was read from disk, unless they are to be kept."""
@@ -199,7 +196,7 @@ class Trial:
         for k, result in enumerate(results):
             i, column = divmod(k, count)
             of_problem = scores[i * held.problems + column % held.problems]
-            held.put(first + i, column, of_problem[held.rows(column)], result)
+            held.put(first + i, column, of_problem[held.rows(column)], Fitted.of(result))
 
     def _train_on_disk(self, task: OnTheWay, solver: str, total: int) -> Found:
         machine, count = self.machine, len(task.targets.problems)
@@ -220,30 +217,8 @@ class Trial:
         return replace(self.how, on_progress=on_progress)
 
     def _values(self, squared_norms: Callable[[], np.ndarray]) -> list[float]:
-        """The values of C: as they are asked for, or spaced by their logarithms around the one by which an example's
-        own loss can move w by its length."""
-        if not isinstance(self.asked, int):
-            return self.asked
-        lengths = squared_norms()
-        lengths = lengths[lengths > 0.0]
-        scale = 10.0 ** np.round(np.log10(np.median(lengths))) if len(lengths) else 1.0
-        exponents = np.linspace(-BELOW, ABOVE, self.asked) if self.asked > 1 else np.zeros(1)
-        return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
-
-
-def _ranked(ids: list[pa.RecordBatch]) -> np.ndarray:
-    """The rank of each row's value in the first column of these: equal ranks for equal values, and in their order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    whole = pa.chunked_array([some.column(0) for some in ids])
-    if whole.null_count:
-        row, name = int(pc.index(pc.is_null(whole), True).as_py()), ids[0].schema.names[0]
-        raise DataError(f"column {name!r} has no value in row {row}, and every row has to be in a fold")
-    numbers = whole.combine_chunks().dictionary_encode()
-    ranks = np.empty(len(numbers.dictionary), np.int64)
-    ranks[pc.sort_indices(numbers.dictionary).to_numpy()] = np.arange(len(ranks))
-    return ranks[numbers.indices.to_numpy()]
+        """The values of C: as they are asked for, or spaced."""
+        return spaced(self.asked, squared_norms(), DECADES) if isinstance(self.asked, int) else self.asked
 
 
 def _some_norms(task: OnTheWay) -> np.ndarray:

@@ -159,18 +159,18 @@ def mirrored(gram: Gram, rows: np.ndarray, out: np.ndarray, check: Callable[[], 
 
 
 class WholeGram(Gram):
-    """Some rows of a square Gram, whose matrix is in memory."""
+    """Some rows of a square Gram, whose matrix is in memory. Sums above `plain` are made of the Gram's own values."""
 
-    def __init__(self, gram: Gram, rows: np.ndarray, matrix: np.ndarray) -> None:
-        self.gram, self.rows, self.whole = gram, rows, matrix
+    def __init__(self, gram: Gram, rows: np.ndarray, matrix: np.ndarray, plain: float = PLAIN) -> None:
+        self.gram, self.rows, self.whole, self.plain = gram, rows, matrix, plain
         self.shape, self.linadd, self.doubles = matrix.shape, gram.linadd, gram.doubles
 
     @classmethod
-    def of(cls, gram: Gram, check: Callable[[], None]) -> WholeGram:
+    def of(cls, gram: Gram, check: Callable[[], None], plain: float = PLAIN) -> WholeGram:
         """All rows."""
         matrix = np.empty(gram.shape, np.float32)
         mirrored(gram, np.arange(len(matrix)), matrix, check)
-        return cls(gram, np.arange(len(matrix)), matrix)
+        return cls(gram, np.arange(len(matrix)), matrix, plain)
 
     @classmethod
     def of_pair(cls, within: tuple[SharedRows, SharedRows], memory: np.ndarray, check: Callable[[], None]) -> WholeGram:
@@ -203,7 +203,7 @@ class WholeGram(Gram):
 
     def times(self, rows: np.ndarray, coefficients: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         columns = np.arange(self.shape[1]) if columns is None else columns
-        if self.gram.doubles and np.abs(coefficients).sum() * self._diagonal.max(initial=0.0) > PLAIN:
+        if self.gram.doubles and np.abs(coefficients).sum() * self._diagonal.max(initial=0.0) > self.plain:
             return self.gram.times(self.rows[rows], coefficients, self.rows[columns])
         out = np.zeros(len(columns))
         _add_rows(self.whole, rows, np.ascontiguousarray(coefficients, np.float64), columns, out)

@@ -91,7 +91,7 @@ class KernelModel(Classifier):
 
     def winners(self, scores: np.ndarray) -> np.ndarray:
         """Which class has most votes; the first of those that have as many, as in LIBSVM."""
-        return super().winners(scores if scores.ndim == 1 else np.rint(scores))
+        return super().winners(counted(scores))
 
     def _usable(self, chunk: Chunk, source: Source) -> Chunk:
         chunk = self.fitting(replace(chunk, batch=chunk.batch.own()))
@@ -176,6 +176,11 @@ class KernelModel(Classifier):
             **(state_tensors(self.kernel.phi) if isinstance(self.kernel, FeatureKernel) else {}),
         }
         self._write(path, KERNEL, {"kernel": repr(self.kernel), "vectors": about}, tensors)
+
+
+def counted(scores: np.ndarray) -> np.ndarray:
+    """Scores as they decide: of several classes whole votes, however clear they are."""
+    return scores if scores.ndim == 1 else np.rint(scores)
 
 
 def votes(decisions: np.ndarray, classes: int) -> np.ndarray:

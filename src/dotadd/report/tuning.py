@@ -11,17 +11,17 @@ from dotadd.report import curves, drawing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dotadd.estimators.cross_validation import LinearSVMCV
+    from dotadd.estimators.choosing import ChoosesC
 
 
-def picture(tried: Mapping[str, LinearSVMCV], title: str, kind: str) -> bytes:
+def picture(tried: Mapping[str, ChoosesC], title: str, kind: str) -> bytes:
     """A file of this kind; each name has a line."""
     return drawing.drawn(
         lambda: tuning_figure(tried, one_line(f"Values of C tried on {title}", 90)), kind, curves.STYLE
     )
 
 
-def tuning_figure(tried: Mapping[str, LinearSVMCV], title: str) -> Figure:
+def tuning_figure(tried: Mapping[str, ChoosesC], title: str) -> Figure:
     """Scores above, passes below."""
     from matplotlib.figure import Figure
 
