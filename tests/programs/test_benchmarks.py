@@ -16,6 +16,7 @@ from benchmarks import (  # noqa: E402
     automata,
     choice,
     choosing,
+    clicks,
     datasets,
     everyday,
     forms,
@@ -167,6 +168,13 @@ def test_the_benchmark_of_ordinary_text_compares_equal_objectives():
     for task in everyday.TASKS:
         first, *others = [float(row[6]) for row in rows if row[1].strip() == task.name]
         assert others == pytest.approx([first] * 2, rel=2e-3)
+
+
+def test_the_benchmark_of_clicks_trains_all_programs_on_one_log():
+    rows = [line.split("|") for line in clicks.report(tiny=True).splitlines()[2:]]
+    told = {row[1].strip(): float(row[3]) for row in rows}
+    assert set(told) >= {"dotadd, gap 0.1", "dotadd, gap 0.01", "scikit-learn, FeatureHasher + SGD, 1 pass"}
+    assert told["dotadd, gap 0.01"] < 0.6  # of two values by chance it is 0.69
 
 
 def test_the_benchmark_of_tables_reads_one_file_by_all_programs():
