@@ -12,6 +12,7 @@ ROWS = "".join(f"{1 if k % 2 else -1} 1:{k % 7}.5 2:{k % 5}\n" for k in range(40
 DNA = "".join(f"{'ACGT' * 3}{'AG' if k % 2 else 'CT'}ACGT\t{k % 2}\n" for k in range(20))
 GENOME = ">one\n" + "ACAGTCTTGACC" * 40 + "\n"
 GENES = "".join(f"one\t.\texon\t{a}\t{b}\t.\t+\t.\tParent=a\n" for a, b in ((1, 40), (53, 90), (120, 200)))
+PEAKS = "one\t90\t100\none\t300\t312\n"
 
 # How to call a command so that an option of it has a meaning, {} standing for the option and its value.
 CALLS = {
@@ -19,6 +20,10 @@ CALLS = {
     "train --degree": "train rows.svm -o out -q --kernel poly {}",
     "train --coef0": "train rows.svm -o out -q --kernel poly {}",
     "train --gamma": "train rows.svm -o out -q --kernel rbf {}",
+    "train --negatives": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
+    "train --stretch": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
+    "train --holdout": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
+    "train --length": "train --peaks peaks.bed --fasta genome.fa --features Spectrum(2) -o out -q {}",
     "predict": "predict model rows.svm -o out {}",
     "predict --workers": "predict model rows.svm -o folder {}",
     "evaluate": "evaluate model rows.svm {}",
@@ -30,6 +35,7 @@ CALLS = {
     "windows --sample": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
     "windows --seed": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
     "windows --stretch": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
+    "windows --negatives": "windows --fasta genome.fa --peaks peaks.bed --length 12 -o out.arrow {}",
     "scan": "scan genome.fa --model sites --signal acceptor -o out.bed {}",
     "scan --workers": "scan genome.fa --model sites --signal acceptor -o folder {}",
     "inspect": "inspect model {}",
@@ -78,7 +84,7 @@ OPTIONS = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("numbers")
-    texts = {"rows.svm": ROWS, "dna.tsv": DNA, "genome.fa": GENOME, "genes.gff": GENES}
+    texts = {"rows.svm": ROWS, "dna.tsv": DNA, "genome.fa": GENOME, "genes.gff": GENES, "peaks.bed": PEAKS}
     for name, text in texts.items():
         (folder / name).write_text(text)
     where = os.getcwd()

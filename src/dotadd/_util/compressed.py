@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
-from typing import IO
+from typing import IO, cast
 
 from dotadd._util.atomic import replacing
 from dotadd._util.memory import available, words
@@ -108,6 +108,20 @@ def reading(path: str) -> Iterator[None]:
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to, compressed if its name ends in .gz, .bz2 or .xz; it appears whole or not at all."""
-    opener = ENDINGS.get(os.path.splitext(path)[1].lower(), open)
-    with replacing(path) as temporary, opener(temporary, "wb") as file:  # type: ignore[operator]  # of four modules
+    with replacing(path) as temporary, compressing(temporary, path) as file:
+        yield file
+
+
+@contextmanager
+def compressing(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A temporary file to write to, compressed if the name that it will have ends in .gz, .bz2 or .xz. The same bytes
+    give the same file: gzip would note the time and the temporary name."""
+    ending = os.path.splitext(path)[1].lower()
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(open(temporary, "wb"))
+        if ending == ".gz":
+            packed = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            file = cast(IO[bytes], packed)
+        elif ending in ENDINGS:
+            file = stack.enter_context(ENDINGS[ending](file, "wb"))  # type: ignore[operator]  # of four modules
         yield file

@@ -1,7 +1,8 @@
-"""dotadd convert and dotadd windows: data that can be read, or windows cut out of a genome, as one Arrow file."""
+"""dotadd convert and dotadd windows: data that can be read, or windows cut out of a genome, as one file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from dotadd._util.atomic import replacing, require_writable
+from dotadd._util.compressed import ENDINGS
 from dotadd.cli.options import Reading, Real, Whole, tell_skipped
+from dotadd.cli.peaks import LENGTH, PeakOptions, draw, peak_lines, peak_size
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import facts
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
-    from dotadd.genome.windows import Windows
+    from dotadd.genome.peaks import Peaks
+    from dotadd.genome.windows import Counts, Windows
 
 
 def convert(
@@ -63,27 +67,36 @@ def convert(
 def windows(
     *,
     fasta: Annotated[list[str], Parameter(consume_multiple=True, negative="")],
-    gff: str,
-    signal: Literal["acceptor", "donor"],
+    gff: str | None = None,
+    signal: Literal["acceptor", "donor"] | None = None,
     output: Annotated[str, Parameter(name=["--output", "-o"])],
-    length: Whole = 141,
+    length: Annotated[Whole | None, Parameter(show_default=False)] = None,
     before: Whole | None = None,
     holdout: Real = 0.0,
     holdout_output: str | None = None,
     stretch: Whole = 1_000_000,
     sample: Whole | None = None,
     seed: Whole = 0,
+    on_bad_row: Literal["error", "skip"] = "error",
+    peaks: PeakOptions = PeakOptions(),  # noqa: B008
 ) -> None:
-    """Cut the windows around all candidate splice sites out of a genome.
+    """Cut windows out of a genome: around candidate splice sites, or peaks.
 
-    Every AG (acceptor) or GT (donor) on both strands is a candidate. Those at the
-    end (beginning) of an annotated intron are true sites with label 1, all others
-    decoys with label -1. Windows are read in the direction of their strand.
-    Windows with a letter other than ACGT, or over the end of a sequence, are left
-    out and counted.
+    With --signal, every AG (acceptor) or GT (donor) on both strands is a candidate.
+    Those at the end (beginning) of an annotated intron are true sites with label 1,
+    all others decoys with label -1. Windows are read in the direction of their
+    strand. Windows with a letter other than ACGT, or over the end of a sequence, are
+    left out and counted. The columns are sequence, label, chromosome, position and
+    strand. Position is that of the leftmost of the two letters on the forward
+    strand, counted from 1.
 
-    The columns are sequence, label, chromosome, position and strand. Position is
-    that of the leftmost of the two letters on the forward strand, counted from 1.
+    With --peaks, windows lie around the summits: that of column 10 of narrowPeak, or
+    the middle of the interval. For each of them, background is drawn at random on
+    the same chromosome: as long, with as many G and C and as many small letters
+    (repeats), first within 0.02 and at last within 0.1, on no peak and no N. Peaks
+    that no background is found for are left out; all that is left out is counted.
+    The columns are sequence, label, name, chromosome, start, end (as in BED) and
+    strand. dotadd train --peaks does the same and trains at once.
 
     Examples:
 
@@ -92,6 +105,8 @@ def windows(
         dotadd train acceptor.arrow --features "WeightedDegree(20).hashed(12)"
             -o acceptor.dotadd
         dotadd evaluate acceptor.dotadd acceptor.holdout.arrow
+        dotadd windows --fasta hg38.fa.gz --peaks ctcf.narrowPeak.gz
+            --exclude blacklist.bed.gz --test-chromosomes chr8,chr9 -o ctcf.fa.gz
 
     Parameters
     ----------
@@ -102,9 +117,9 @@ def windows(
     signal
         The sites to look for.
     output
-        The Arrow file to write (Parquet if the name ends so).
+        The file to write: Arrow, or Parquet or FASTA (.fa, .fa.gz) if the name ends so.
     length
-        Letters of a window.
+        Letters of a window, 141 around sites and 300 around peaks by default.
     before
         Letters before the two of the signal; by default 59 of 141 for acceptors, 80 of 141 for donors.
     holdout
@@ -114,58 +129,95 @@ def windows(
     stretch
         About how many letters a stretch has.
     sample
-        Draw so many of the windows at random; held-out windows are always written in full.
+        Draw so many of the windows around sites at random; held-out windows are always written in full.
     seed
         Decides which stretches are held out and which windows are drawn.
+    on_bad_row
+        Stop at a peak that cannot be used, or leave it out and count it.
     """
     from dotadd.genome.windows import Windows
-    from dotadd.sources.convert import is_parquet, write
+    from dotadd.genome.writing import require_writable_windows, write_windows
 
-    if holdout_output is not None and not holdout:
+    train: Windows | Peaks
+    if peaks.peaks is not None:
+        unused = {"--gff": gff, "--signal": signal, "--before": before, "--sample": sample}
+        for name, value in unused.items():
+            if value is not None:
+                raise DotaddError(f"{name} means nothing with --peaks")
+        size = LENGTH if length is None else length
+        train = peaks.source(fasta, holdout, length=size, stretch=stretch, seed=seed, on_bad_row=on_bad_row)
+        divided = train.divided
+    else:
+        peaks.refuse_without()
+        if gff is None or signal is None:
+            raise DotaddError("say what to cut windows around: --gff and --signal for splice sites, or --peaks")
+        if on_bad_row != "error":
+            raise DotaddError("--on-bad-row is for --peaks")
+        train = Windows(
+            fasta, gff, signal=signal, length=141 if length is None else length, before=before, sample=sample,
+            seed=seed, holdout=holdout, stretch=stretch, part="train" if holdout else "all",
+        )  # fmt: skip
+        divided = bool(holdout)
+    if holdout_output is not None and not divided:
         raise DotaddError("--holdout-output needs --holdout, the share of the genome to hold out")
-    train = Windows(
-        fasta, gff, signal=signal, length=length, before=before, sample=sample, seed=seed,
-        holdout=holdout, stretch=stretch, part="train" if holdout else "all",
-    )  # fmt: skip
-    written = {output: train}
-    if holdout:
-        held = holdout_output or str(Path(output).with_suffix(f".holdout{Path(output).suffix}"))
-        if Path(held).resolve() == Path(output).resolve():
-            raise DotaddError(f"{held} cannot hold both parts; give another --holdout-output")
-        written[held] = train.held_out()
-    for path in written:
-        is_parquet(path)  # or refused
-        require_writable(path)
+    paths = [output] + [holdout_output or _held_out_name(output)] * divided
+    if len({Path(path).resolve() for path in paths}) < len(paths):
+        raise DotaddError(f"{paths[1]} cannot hold both parts; give another --holdout-output")
+    for path in paths:
+        require_writable_windows(path)
+    if not isinstance(train, Windows):
+        draw(train)
+        tell_skipped(train)
+    written = dict(zip(paths, [train, train.held_out()] if divided else [train], strict=True))
     with ExitStack() as stack:  # both files appear, or neither
         for path, part in written.items():
             temporary = stack.enter_context(replacing(path))
             with Bar(f"cutting {path}") as part.on_progress:
-                write(part, temporary, parquet=is_parquet(path))
+                write_windows(part, temporary, path)
     facts(_summary(written))
 
 
-def _summary(written: dict[str, Windows]) -> dict[str, str]:
+def _held_out_name(output: str) -> str:
+    """The name with .holdout before its ending, which for a compressed file is two."""
+    path = Path(output)
+    ending = "".join(path.suffixes[-2:]) if path.suffix.lower() in ENDINGS else path.suffix
+    return f"{output.removesuffix(ending)}.holdout{ending}"
+
+
+def _summary(written: Mapping[str, Windows | Peaks]) -> dict[str, str]:
     """What was cut, and what was not."""
+    from dotadd.genome.windows import Windows
+
     (output, first), *rest = written.items()
-    counts = [part.counts for part in written.values()]
+    if not isinstance(first, Windows):
+        told = peak_lines(first)
+    else:
+        told = _site_lines(first, [part.counts for part in written.values() if isinstance(part, Windows)])
+    told["written"] = f"{_size(first)} to {output}"
+    for path, part in rest:
+        told["held out"] = f"{_size(part)} to {path}"
+    return told
+
+
+def _site_lines(first: Windows, counts: Sequence[Counts]) -> dict[str, str]:
     dropped = [
         (sum(count.dropped.unknown for count in counts), "with a letter other than ACGT"),
         (sum(count.dropped.off_end for count in counts), "over the end of a sequence"),
         (sum(count.dropped.border for count in counts), "over the border of a held-out stretch"),
     ]
     reads = "last letters are not AG" if first.signal == "acceptor" else "first letters are not GT"
-    told = {
+    return {
         "sequences": f"{first.counts.sequences:,}, {first.counts.not_annotated:,} of them without annotation",
         "introns": f"{first.counts.introns:,}",
         "not canonical": f"{first.counts.not_canonical:,} sites whose {reads}; not used as true sites",
         "dropped": ", ".join(f"{number:,} {why}" for number, why in dropped if number) or "none",
-        "written": f"{_size(first)} to {output}",
     }
-    for path, part in rest:
-        told["held out"] = f"{_size(part)} to {path}"
-    return told
 
 
-def _size(part: Windows) -> str:
+def _size(part: Windows | Peaks) -> str:
+    from dotadd.genome.windows import Windows
+
+    if not isinstance(part, Windows):
+        return peak_size(part)
     drawn = " drawn" if part.sample is not None else ""
     return f"{part.counts.windows:,} windows{drawn}, {part.counts.true:,} true sites and {part.counts.decoys:,} decoys"

@@ -33,6 +33,7 @@ from dotadd.cli.options import (
     tell_skipped,
     title_of,
 )
+from dotadd.cli.peaks import PeaksToTrainOn, peak_lines
 from dotadd.cli.predict import measure
 from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from dotadd.estimators.kernel import KernelSVM
     from dotadd.estimators.kernel_cross_validation import KernelSVMCV
     from dotadd.estimators.linear import LinearSVM
+    from dotadd.genome.peaks import Peaks
     from dotadd.model.file import Record
     from dotadd.model.kernel import KernelModel
     from dotadd.model.linear import Model
@@ -69,6 +71,7 @@ def train(
     virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
+    peaks: PeaksToTrainOn = PeaksToTrainOn(),  # noqa: B008
 ) -> int:
     """Train a classifier and save it.
 
@@ -86,6 +89,10 @@ def train(
 
     With -C auto or --cv, machines are first trained on folds of the data, all in one
     expansion of it, and judged by the rows that were held out: for each C a line.
+
+    With --peaks and --fasta instead of data, windows around the summits and as many
+    of background that look alike are cut out of a genome, as dotadd windows does;
+    the machine is measured on the chromosomes or stretches that are held out.
 
     Examples:
 
@@ -106,6 +113,8 @@ def train(
         dotadd train "part-*.parquet" --label y -o all.dotadd \\
             --scheduler tcp://10.0.0.1:8786
         dotadd train "part-*.parquet" --label y -o all.dotadd --workers 4
+        dotadd train --peaks ctcf.narrowPeak.gz --fasta hg38.fa.gz -o ctcf.dotadd \\
+            --features "Gkm().normalized()" --test-chromosomes chr8,chr9
 
     Parameters
     ----------
@@ -126,8 +135,9 @@ def train(
     quiet
         No progress and no summary.
     """
-    if not data:
-        raise DotaddError("give a data file to train on")
+    if (peaks.peaks is None) != bool(data):
+        raise DotaddError("give a data file to train on" + ", or --peaks, and not both" * bool(data))
+    peaks.refuse_without()
     for path in filter(None, (output, log)):
         require_writable(path)
     kernel.require(solving, streaming)
@@ -151,7 +161,15 @@ def train(
     columns: Layout | None = None
     source: Source | Partitions
     here: Source | None = None  # what this process reads itself
-    if cluster.wanted:
+    cut: Peaks | None = None
+    if peaks.peaks is not None:
+        if cluster.wanted or (test is not None and (peaks.test_chromosomes or peaks.holdout)):
+            other = "--scheduler and --workers read files" if cluster.wanted else "--test is a second file"
+            raise DotaddError(f"{other}, and not what is cut by --peaks: write it by dotadd windows before")
+        data = (peaks.peaks,)
+        cut = peaks.drawn(reading, solving.seed, columns=choosing.ids)
+        source = here = virtual.around(cut)
+    elif cluster.wanted:
         source = virtual.around_partitions(partitions(data, reading))
     else:
         here = reading.open(list(data))
@@ -160,7 +178,7 @@ def train(
         elif choosing.ids:
             here = reading.open(list(data), ids=choosing.ids)
         source = here = virtual.around(here)
-    held_out = reading.open([test], columns) if test else None
+    held_out = cut.held_out() if cut is not None and cut.divided else reading.open([test], columns) if test else None
     if held_out is not None:
         require_testable(held_out, here)
 
@@ -193,11 +211,13 @@ def train(
             if not quiet:
                 show_choice(svm)
         if not quiet:
-            facts(linear_lines(machine, saved) if isinstance(machine, LinearSVM) else kernel_lines(machine, saved))
+            lines = linear_lines(machine, saved) if isinstance(machine, LinearSVM) else kernel_lines(machine, saved)
+            facts(lines if cut is None else peak_lines(cut) | lines)
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
-            show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {test}")
+            where = test or peaks.held_out_title
+            show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {where}")
         if isinstance(machine, LinearSVM) and not folds:
             streaming.finish(machine, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE

@@ -88,6 +88,13 @@ class Cut:
         _cut(plain(letters), plain(places), plain(minus), self.length, self.before, out)
 
 
+def cut_windows(letters: np.ndarray, first: np.ndarray, minus: np.ndarray, length: int) -> np.ndarray:
+    """The windows that begin there on the forward strand one after the other, each read on its own strand."""
+    out = np.empty(len(first) * length, np.uint8)
+    _cut(plain(letters), np.where(minus, first + length - 2, first), plain(minus), length, 0, out)
+    return out
+
+
 def whole_number(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -171,9 +178,9 @@ class Holdout:
     to the next sequence, so that many short sequences are divided as one long one is.
     """
 
-    def __init__(self, share: float, stretch: int, seed: int) -> None:
+    def __init__(self, share: float, stretch: int, *seed: int) -> None:
         self.share, self.stretch = share, stretch
-        self.rng = np.random.default_rng([seed, 0])
+        self.rng = np.random.default_rng([*seed, 0])
         self.due = self.rng.random()
 
     def parts(self, length: int) -> Iterator[tuple[int, int, bool]]:

@@ -1,7 +1,8 @@
 """The files of a genome: FASTA with its sequences, GFF3 or GTF with its introns. Both may be compressed.
 
 Sequences come one after the other, and never more than one is in memory. Letters come in capitals whether they were
-soft-masked or not, and every letter other than ACGT (N, and the codes for one of several letters) as N. Sequences may
+soft-masked or not, unless somebody asks for that, and every letter other than ACGT (N, and the codes for one of several
+letters) as N. Sequences may
 stand on lines of any length.
 
 Introns lie between the exons of each transcript. Lines of type `exon` are read; they name their transcripts as
@@ -36,6 +37,8 @@ _CLEAN[np.frombuffer(b" \t\r\n\v\f", np.uint8)] = _SPACE
 for _letter in range(ord("A"), ord("Z") + 1):
     _CLEAN[[_letter, _letter + 32]] = _letter if _letter in b"ACGT" else ord("N")
 _CLEAN[np.frombuffer(b"-*.?", np.uint8)] = ord("N")  # gaps and stops, in alignments and old files
+_MASKED = _CLEAN.copy()  # the same with repeats in small letters, as they are written
+_MASKED[np.frombuffer(b"acgt", np.uint8)] = np.frombuffer(b"acgt", np.uint8)
 _NO_LETTERS = np.where(_CLEAN == _SPACE, _SPACE, _FOREIGN).astype(np.uint8)  # what may stand before the first header
 
 FURTHEST = 10**12  # where an exon may end
@@ -56,13 +59,19 @@ class GenomeSequence:
 
 
 class Genome:
-    """FASTA files that are read again and again. Where they hold one sequence only, it is read once and kept."""
+    """FASTA files that are read again and again. Where they hold one sequence only, it is read once and kept.
 
-    def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
+    With `masked`, small letters stay small: repeats are written so.
+    """
+
+    def __init__(
+        self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, masked: bool = False
+    ) -> None:
         several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         if not several:
             raise DotaddError("give a FASTA file with the genome")
         self.paths = [os.path.expanduser(os.fspath(path)) for path in several]
+        self._table = _MASKED if masked else _CLEAN
         self._only: GenomeSequence | None = None
 
     @property
@@ -104,7 +113,7 @@ class Genome:
         for path, size in zip(self.paths, sizes, strict=True):
             with decompressed(path) as (raw, file):
                 share = before / whole
-                for header, line, letters, last in _records(file, path):
+                for header, line, letters, last in _records(file, path, self._table):
                     name = (header.split() or [""])[0]
                     if not name:
                         raise DataError("the header names no sequence; expected '>name'", path, line)
@@ -114,8 +123,9 @@ class Genome:
             before += size
 
 
-def _records(file: IO[bytes], path: str) -> Iterator[tuple[str, int, np.ndarray, bool]]:
-    """Header, its line, the letters of each record, and whether it is the last. Lines need not fit into the buffer."""
+def _records(file: IO[bytes], path: str, kept: np.ndarray) -> Iterator[tuple[str, int, np.ndarray, bool]]:
+    """Header, its line, the letters of each record, and whether it is the last. Lines need not fit into the buffer;
+    `kept` tells what becomes of each letter."""
     buffer, clean = bytearray(BUFFER), np.empty(BUFFER, np.uint8)
     text = np.frombuffer(buffer, np.uint8)
     header: bytearray | None = None  # of the record whose letters are being read
@@ -139,7 +149,7 @@ def _records(file: IO[bytes], path: str) -> Iterator[tuple[str, int, np.ndarray,
                 if end >= 0:
                     in_header, line_start, line = False, True, line + 1
                 continue
-            table = _NO_LETTERS if header is None else _CLEAN
+            table = _NO_LETTERS if header is None else kept
             at, used, lines, line_start, stray = _clean(plain(text), at, have, line_start, table, clean)
             line += lines
             if stray:

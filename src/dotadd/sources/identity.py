@@ -25,7 +25,7 @@ ENDS = 1 << 16  # bytes that are looked at where a file begins and where it ends
 WHOLE, PIECES = 1 << 24, 256  # larger arrays are looked at in so many pieces
 STEP = 1 << 20  # bytes that are read at a time where all are
 _FOUND_OUT = {"skipped", "columns"}
-_NOT_OPTIONS = {"path", "fasta", "gff", "labels"} | _FOUND_OUT  # files are marked apart
+_NOT_OPTIONS = {"path", "fasta", "gff", "peaks", "exclude", "labels"} | _FOUND_OUT  # files are marked apart
 
 
 class Identity(NamedTuple):
