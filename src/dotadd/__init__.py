@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dotadd.features.weighted_degree import WeightedDegreeShift as WeightedDegreeShift
     from dotadd.features.words import BagOfWords as BagOfWords
     from dotadd.features.words import WordNGrams as WordNGrams
+    from dotadd.genome.peaks import Peaks as Peaks
     from dotadd.genome.poim import letter_chances as letter_chances
     from dotadd.genome.poim import oligomer_importance as oligomer_importance
     from dotadd.genome.windows import Windows as Windows
@@ -100,6 +101,7 @@ __all__, __getattr__ = lazy(
         ".data.lattices": ["Lattices"],
         ".model.linear": ["Model", "load"],
         ".model.naming": ["strongest_features"],
+        ".genome.peaks": ["Peaks"],
         ".genome.poim": ["letter_chances", "oligomer_importance"],
         ".sources": ["open"],
         ".sources.base": ["Chunk", "Source"],

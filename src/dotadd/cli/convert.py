@@ -93,7 +93,7 @@ def windows(
     With --peaks, windows lie around the summits: that of column 10 of narrowPeak, or
     the middle of the interval. For each of them, background is drawn at random on
     the same chromosome: as long, with as many G and C and as many small letters
-    (repeats), first within 0.02 and at last within 0.1, on no peak and no N. Peaks
+    (repeats), first within 0.02 and at last within 0.06, on no peak and no N. Peaks
     that no background is found for are left out; all that is left out is counted.
     The columns are sequence, label, name, chromosome, start, end (as in BED) and
     strand. dotadd train --peaks does the same and trains at once.

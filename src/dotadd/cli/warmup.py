@@ -115,8 +115,9 @@ def _lattices() -> None:
 
 
 def _genome() -> None:
-    """Windows, a model of them, a scan, and the names of its features."""
+    """Windows, a model of them, a scan, and the names of its features; peaks."""
     from dotadd.estimators.linear import LinearSVM
+    from dotadd.genome.peaks import Peaks
     from dotadd.genome.scan import scan
     from dotadd.genome.windows import Windows
     from dotadd.model.naming import strongest_features
@@ -131,6 +132,9 @@ def _genome() -> None:
         svm.fit(windows)
         scan(svm.model_, str(fasta), str(Path(folder, "scores.bed")), signal="acceptor")
         strongest_features(svm.model_, windows)
+        bed = Path(folder, "peaks.bed")
+        bed.write_text("one\t90\t100\n")
+        Peaks(str(fasta), str(bed), length=12).drawn()
 
 
 JOBS: dict[str, Callable[[], None]] = {

@@ -17,11 +17,11 @@ from dotadd._jit import kernel, plain
 from dotadd.genome.bed import overlaps
 
 BINS = 50  # a share of 1 alone has one more
-STEPS = 5  # distances of bins that are tried, so that shares differ by 0.1 at most
-LONGEST = 1 << 20  # letters of a window
+STEPS = 3  # distances of bins that are tried: beyond them GC alone would tell peaks from background
+LONGEST = 1 << 17  # letters of a window
 _SWEEP, _SWEEPS = 1 << 15, 20  # places of a sweep at least, and how many sweeps a step has
 _FEW = 50  # a sweep that helps fewer than one of so many ends a step
-_BATCH = 1 << 18  # places that are looked at between two looks at the keyboard
+_BATCH, _LETTERS = 1 << 18, 1 << 28  # places, and letters, that are looked at between two looks at the keyboard
 _REPEAT, _UNKNOWN = 21, 42  # bits from which on small letters and others than ACGT are counted
 
 _COUNTS = np.full(256, 1 << _UNKNOWN, np.int64)
@@ -44,8 +44,9 @@ class Composition:
 
 def composition(letters: np.ndarray, first: np.ndarray, length: int) -> Composition:
     """Count the letters of windows, which lie on the sequence."""
-    counts = np.empty(len(first), np.int64)
-    _count(plain(letters), plain(first), length, _COUNTS, counts)
+    counts, step = np.empty(len(first), np.int64), max(1, _LETTERS // length)
+    for row in range(0, len(first), step):
+        _count(plain(letters), plain(first[row : row + step]), length, _COUNTS, counts[row : row + step])
     mask = (1 << _REPEAT) - 1
     return Composition(counts & mask, (counts >> _REPEAT) & mask, counts >> _UNKNOWN)
 
