@@ -333,6 +333,28 @@ def test_one_command_leads_from_peaks_to_a_model_that_finds_others(made, monkeyp
     assert float(re.search(r"auROC +(\S+)", capsys.readouterr().out)[1]) > 0.95
 
 
+def test_features_are_gapped_k_mers_where_nobody_says_otherwise(made, monkeypatch, capsys):
+    folder, _, _ = made
+    monkeypatch.chdir(folder)
+    command = [
+        "train",
+        "--peaks",
+        "peaks.bed",
+        "--fasta",
+        "genome.fa",
+        "--length",
+        "60",
+        "--tol",
+        "0.5",
+        "-o",
+        "m.dotadd",
+    ]
+    assert run(command) == 0
+    told = capsys.readouterr()
+    assert "features: Gkm().normalized()" in told.err
+    assert "Gkm(11, 7).normalized()" in told.out
+
+
 BAD_LINES = {
     "chr1\t10": "2 columns",
     "chr1\tx\t20": "whole numbers",

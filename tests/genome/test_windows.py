@@ -389,3 +389,18 @@ def test_rows_of_a_genome_keep_file_and_line_when_some_are_taken():
     assert str(chunk.take(np.array([2])).error(0, "no")) == "b.fa:7: no"
     assert str(chunk.slice(1, 3).error(1, "no")) == "b.fa:7: no"
     assert str(chunk.slice(1, 3).error(0, "no")) == "a.fa:6: no"
+
+
+def test_windows_around_sites_are_the_same_in_fasta(tmp_path, monkeypatch, capsys):
+    rng = random.Random(4)
+    genome = random_genome(rng, 2, 900)
+    transcripts = random_transcripts(rng, genome)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "genome.fa").write_text(fasta(genome))
+    (tmp_path / "genes.gff").write_text(gff3(transcripts, rng))
+    options = ["--gff", "genes.gff", "--signal", "donor", "--length", "20"]
+    assert run(["windows", "--fasta", "genome.fa", *options, "-o", "sites.fa"]) == 0
+    expected = rows_of(Windows("genome.fa", "genes.gff", signal="donor", length=20))
+    lines = (tmp_path / "sites.fa").read_text().splitlines()
+    shown = [(f">{name}:{at - 1}-{at + 1}:{s} label={label}", letters) for name, at, s, letters, label in expected]
+    assert list(zip(lines[::2], lines[1::2], strict=True)) == shown

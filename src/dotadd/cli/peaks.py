@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dotadd.model.file import Record
 
 PEAKS = Group("Peaks of a genome", sort_key=6)
+FEATURES = "Gkm().normalized()"  # LS-GKM's kernel, where nobody says otherwise
 LENGTH = 300  # letters of a window around a peak
 Files = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
 

@@ -33,7 +33,7 @@ from dotadd.cli.options import (
     tell_skipped,
     title_of,
 )
-from dotadd.cli.peaks import PeaksToTrainOn, peak_lines
+from dotadd.cli.peaks import FEATURES, PeaksToTrainOn, peak_lines
 from dotadd.cli.predict import measure
 from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
@@ -92,7 +92,8 @@ def train(
 
     With --peaks and --fasta instead of data, windows around the summits and as many
     of background that look alike are cut out of a genome, as dotadd windows does;
-    the machine is measured on the chromosomes or stretches that are held out.
+    the machine is measured on the chromosomes or stretches that are held out. Its
+    features are gapped k-mers, Gkm().normalized(), unless --features says otherwise.
 
     Examples:
 
@@ -138,6 +139,10 @@ def train(
     if (peaks.peaks is None) != bool(data):
         raise DotaddError("give a data file to train on" + ", or --peaks, and not both" * bool(data))
     peaks.refuse_without()
+    if peaks.peaks is not None and solving.features is None and kernel.kernel is None:
+        solving = replace(solving, features=FEATURES)
+        if not quiet:
+            tell(f"features: {FEATURES}")
     for path in filter(None, (output, log)):
         require_writable(path)
     kernel.require(solving, streaming)
