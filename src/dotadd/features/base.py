@@ -27,6 +27,7 @@ from dotadd.errors import FeatureError
 from dotadd.features.filling import Filling
 from dotadd.features.learning import Learner
 from dotadd.features.methods import Methods
+from dotadd.features.occurrences import Occurrences, Spans, non_zeros
 from dotadd.features.transformer import BESIDE
 
 if TYPE_CHECKING:
@@ -329,6 +330,15 @@ class FeatureMap(Part, Methods):
         inside = np.flatnonzero(beyond < 0)
         found.put(inside, self.invert(block.indices[block.start[at[inside]] + nth[inside]]))
         return found, np.where(beyond < 0, -1, beyond)
+
+    def spans(self, batch: Batch, row: int) -> Spans | None:
+        """Where in the row the bytes begin and end that each non-zero which `fill` writes was made of, in its order;
+        None where nobody knows."""
+        return None
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        """The features of a row each time they occur, and where in it they come from."""
+        return Occurrences.of(*non_zeros(self, batch, row), self.spans(batch, row))
 
     def invert(self, slots: np.ndarray) -> Origins:
         """What these slots stand for, where it can be told from their numbers."""

@@ -22,6 +22,7 @@ from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.columns import column_name
 from dotadd.features.forms import slot_of
 from dotadd.features.leaves import checked_bits, named_by_row
+from dotadd.features.occurrences import Occurrences
 
 MISSING = ("indicator", "zero", "refuse")
 BITS = 20
@@ -52,6 +53,14 @@ class CellMap(FeatureMap):
 
     def _description(self) -> dict[str, object]:
         return {"columns": self.columns}
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        found = super().occurrences(batch, row)
+        return found._replace(column=np.array([*self.column_of(found.slots), ""], object)[:-1])
+
+    def column_of(self, slots: np.ndarray) -> Sequence[str]:
+        """The column of each non-zero that a row has, in the order of `fill`."""
+        raise NotImplementedError
 
 
 class Number(CellMap):
@@ -118,6 +127,9 @@ class Number(CellMap):
         found = Origins.unnamed(repr(self), len(slots))
         found.text[:] = [self._name(int(slot)).encode() for slot in slots]
         return found
+
+    def column_of(self, slots: np.ndarray) -> Sequence[str]:
+        return [self.columns[slot % len(self.columns)] for slot in slots]
 
     def _name(self, slot: int) -> str:
         name = self.columns[slot % len(self.columns)]
@@ -190,6 +202,9 @@ class Category(CellMap):
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         return named_by_row(self, rows, nth, lambda row: self._texts(batch, row))
+
+    def column_of(self, slots: np.ndarray) -> Sequence[str]:
+        return [" x ".join(cross) for cross in self.crosses]
 
     def _texts(self, batch: Batch, row: int) -> list[bytes]:
         """What the features of a row are called, in the order of `fill`."""

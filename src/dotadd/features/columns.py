@@ -17,6 +17,7 @@ from dotadd.data.batches import Batch, Strings
 from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape
+from dotadd.features.occurrences import Occurrences
 from dotadd.features.outer import OuterMap
 
 
@@ -88,6 +89,9 @@ class Column(OuterMap):
 
     def invert(self, slots: np.ndarray) -> Origins:
         return self._named(self.phi.invert(slots))
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        return super().occurrences(batch, row).named(self.name)
 
     def _named(self, found: Origins) -> Origins:
         return found._replace(part=np.full(len(found.part), repr(self), object))

@@ -78,6 +78,9 @@ class Date(CellMap):
         slots = [(places + parts[j])[parts[j] >= 0].tolist() for j in range(len(rows))]
         return named_by_row(self, np.arange(len(rows)), nth, lambda j: [self._name(s).encode() for s in slots[j]])
 
+    def column_of(self, slots: np.ndarray) -> list[str]:
+        return [self.columns[slot // PARTS] for slot in slots]
+
     def _name(self, slot: int) -> str:
         name, slot = self.columns[slot // PARTS], slot % PARTS
         if slot < HOURS:

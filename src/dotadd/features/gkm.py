@@ -30,6 +30,7 @@ from dotadd.features.kmer_layout import packed
 from dotadd.features.kmers import Writer, first_foreign
 from dotadd.features.leaves import checked_int
 from dotadd.features.mismatch_table import LAYOUTS, LONGEST, MismatchTable, half_slot, place_weight, read_lmers
+from dotadd.features.occurrences import Spans, runs_of_letters, stretches
 from dotadd.features.tabled import TabledLmers
 
 MOST_NEIGHBOURS = 1 << 12  # of an l-mer that are written one by one; with more of them rows are dense
@@ -138,6 +139,14 @@ class Gkm(TabledLmers):
             phi = np.zeros(self.dim)
             table.gather(self.counted(batch, np.array([row]), np.ones(1), table), phi, 1)
             block.append(j, slots, phi)
+
+    def spans(self, batch: Batch, row: int) -> Spans | None:
+        if self.dense:
+            return None
+        codes, before = self.row_codes(batch, row)
+        runs = list(runs_of_letters(codes))
+        first, stop = stretches((before + first, stop - first - self.l + 1, self.l) for first, stop in runs)
+        return np.repeat(first, self.neighbours), np.repeat(stop, self.neighbours)
 
     def invert(self, slots: np.ndarray) -> Origins:
         """The l-mer of a slot, the one of two that the slot is called by."""

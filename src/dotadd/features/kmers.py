@@ -14,6 +14,7 @@ from dotadd.features.alphabet import FOREIGN, Alphabet, Span, byte_name, clip
 from dotadd.features.base import Arrays, BadRow, Origins, checked_dim
 from dotadd.features.kmer_layout import KmerLayout, write_kmers
 from dotadd.features.leaves import Leaf, TiledLeaf
+from dotadd.features.occurrences import Spans, runs_of_letters, stretches
 
 TRANSPOSED = 1 << 24  # letters that stand transposed at a time; more strings at once make better use of the cache
 MOST_COUNTED = 1 << 22  # slots of a space in which occurrences are counted to find lengths
@@ -39,6 +40,13 @@ class LetterMap(Leaf):
     def places(self, batch: Strings, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the part of each row that this map reads begins and ends."""
         return clip(self.span, *batch.bounds(rows))
+
+    def row_codes(self, batch: Batch, row: int) -> tuple[np.ndarray, int]:
+        """The numbers of the letters of a row that this map reads, and where in the row they begin."""
+        assert isinstance(batch, Strings)
+        rows = np.array([row])
+        (first,), (stop,) = self.places(batch, rows)
+        return self.codes()[batch.letters[first:stop]], int(first - batch.bounds(rows)[0][0])
 
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         assert isinstance(batch, Strings)
@@ -161,6 +169,13 @@ class KmerMap(LetterMap, TiledLeaf):
         if layout.stride:
             names.position[:] = at - batch.bounds(rows)[0]
         return names, np.where(order > 0, -1, rest)
+
+    def spans(self, batch: Batch, row: int) -> Spans | None:
+        if not self.kernel_fills:
+            return None
+        (codes, before), orders = self.row_codes(batch, row), np.flatnonzero(self.layout().values).tolist()
+        runs = list(runs_of_letters(codes))
+        return stretches((before + first, stop - first - k + 1, k) for first, stop in runs for k in orders)
 
     def invert(self, slots: np.ndarray) -> Origins:
         """The inverse of what `fill` does for orders that are counted through."""

@@ -79,6 +79,9 @@ class MismatchSpectrum(TabledLmers, StringMap):
     def counts(self) -> dict[int, int]:
         return {self.order - 1: self.neighbours}
 
+    def written_offsets(self) -> tuple[list[int], int]:
+        return [self.order - 1] * self.neighbours, self.order - 1
+
     def writer(self) -> Writer:
         return write_mismatches, mismatch_plan(self.order, self._values, self.alphabet.size, self.bits, self.folded)
 

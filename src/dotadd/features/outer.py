@@ -10,6 +10,7 @@ import numpy as np
 from dotadd.data.batches import Batch
 from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.learning import Learner, PartsLearner, learned
+from dotadd.features.occurrences import Occurrences
 
 
 class OuterMap(FeatureMap):
@@ -97,6 +98,9 @@ class OuterMap(FeatureMap):
 
     def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
         return self.around(self.phi.prepared(self.inside(batch), threads))
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        return self.phi.occurrences(self.inside(batch), row)
 
     def invert(self, slots: np.ndarray) -> Origins:
         return self.phi.invert(slots)

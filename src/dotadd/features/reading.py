@@ -72,8 +72,32 @@ class TextReading(NamedTuple):
         plan = np.concatenate([np.array(self.numbers, np.int64), self.changes])
         return _cleaned(np.frombuffer(text + b" ", np.uint8)[:-1], self.codes, plan).tobytes()
 
+    def placed(self, text: bytes) -> tuple[bytes, np.ndarray]:
+        """The clean text, and of each of its bytes where in the text the character begins and ends that it was made
+        of. Words that are split by the case of their letters have a zero between them that was made of nothing."""
+        letters = text.decode("utf-8", "surrogateescape") if self.unicode else text.decode("latin-1")
+        code = ("utf-8", "surrogateescape") if self.unicode else ("latin-1", "strict")
+        written, at = self.clean(text), 0
+        place: list[tuple[int, int]] = []
+        known: dict[str, tuple[int, bytes]] = {}
+        for part in re.findall(r"%[0-9a-fA-F]{2}|.", letters, re.S) if self.tokens == "urls" else letters:
+            if part not in known:
+                raw = part.encode(*code)
+                known[part] = len(raw), self.clean(raw)
+            length, becomes = known[part]
+            if becomes and not written.startswith(becomes, len(place)):
+                place.append((at, at))
+            place += [(at, at + length)] * len(becomes)
+            at += length
+        return written, np.array(place, np.int64).reshape(-1, 2)
+
     def words(self, text: bytes) -> list[bytes]:
         return [word for word in self.clean(text).split(b"\0") if word]
+
+
+def word_places(clean: bytes) -> list[tuple[int, int]]:
+    """Where the words of a clean text begin and end."""
+    return [match.span() for match in re.finditer(rb"[^\0]+", clean)]
 
 
 @lru_cache

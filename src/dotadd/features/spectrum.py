@@ -22,13 +22,14 @@ from functools import lru_cache
 import numpy as np
 
 from dotadd._util.expression import quoted
-from dotadd.data.batches import LARGEST_VALUE
+from dotadd.data.batches import LARGEST_VALUE, Batch
 from dotadd.errors import FeatureError
 from dotadd.features.alphabet import Alphabet, Span, as_span
 from dotadd.features.base import FeatureMap, Shape, checked_dim
 from dotadd.features.kmer_layout import KmerLayout, explicit_layout, shared_hash_layout, single_layout
-from dotadd.features.kmers import KmerMap, Writer
+from dotadd.features.kmers import KmerMap, LetterMap, Writer
 from dotadd.features.leaves import HashingLeaf, checked_int
+from dotadd.features.occurrences import Spans, spans_of_patterns
 from dotadd.features.patterns import Patterns, write_patterns
 
 MAX_ORDER = 1000
@@ -121,6 +122,19 @@ class StringMap(HashingLeaf, KmerMap):
         patterns = self.patterns()
         offsets, counts = np.unique(patterns.offset[patterns.value != 0], return_counts=True)
         return dict(zip(offsets.tolist(), counts.tolist(), strict=True))
+
+    def written_offsets(self) -> tuple[list[int], int]:
+        """How many letters after its first each pattern ends, of those that are written, in their order; and how many
+        after the first of any the kernel looks."""
+        patterns = self.patterns()
+        return patterns.offset[patterns.value != 0].tolist(), int(patterns.offset.max())
+
+    def spans(self, batch: Batch, row: int) -> Spans | None:
+        if self.as_they_stand or type(self).fill is not LetterMap.fill:
+            return super().spans(batch, row)
+        codes, before = self.row_codes(batch, row)
+        first, stop = spans_of_patterns(codes, *self.written_offsets())
+        return first + before, stop + before
 
     def resolve(self, shape: Shape) -> FeatureMap:
         checked_dim(self, self.dim)  # refuse a space that is too large before any work is done

@@ -14,6 +14,7 @@ from dotadd.data.batches import Batch
 from dotadd.errors import FeatureError
 from dotadd.features.base import Arrays, BadRow, FeatureMap, Holes, Origins, Part, Shape, checked_dim, sub_state
 from dotadd.features.learning import Learner, StackLearner, learned
+from dotadd.features.occurrences import Occurrences
 
 
 class Stack(FeatureMap):
@@ -156,6 +157,10 @@ class Stack(FeatureMap):
             mine = beyond[open_] < 0
             found.put(open_[mine], names.take(mine))
         return found, beyond
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        found = [(place.start, part.occurrences(batch, row)) for place, part in self._placed()]
+        return Occurrences.joined([some._replace(slots=some.slots + first) for first, some in found])
 
     def invert(self, slots: np.ndarray) -> Origins:
         found = Origins.unnamed(repr(self), len(slots))

@@ -36,6 +36,7 @@ from dotadd.features.learning import IndexLearner, Learner, bounds_of, ids_of, p
 from dotadd.features.leaves import checked_bits, checked_factor
 from dotadd.features.linear import Linear
 from dotadd.features.methods import in_brackets
+from dotadd.features.occurrences import Occurrences
 from dotadd.features.outer import OuterMap
 from dotadd.features.trie import Trie
 
@@ -312,6 +313,21 @@ class Term(OuterMap):
         nth_of_phi = known[place[inside]] - offsets[at[inside]]
         names.put(np.flatnonzero(inside), self.phi.origins(batch, rows[inside], nth_of_phi)[0])
         return names, np.where(inside, -1, place - before[at + 1])
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        if self._any_width:
+            return FeatureMap.occurrences(self, batch, row)
+        found = self.phi.occurrences(batch, row)
+        found = found._replace(values=found.values * self.factors(batch, np.array([row])))
+        if not self.moved:
+            return found
+        ids = found.slots.astype(np.uint64)
+        if self.bits is not None:
+            _hash_indices(np.zeros(1, np.int64), np.array([len(ids)]), ids, self.bits, 0, ids)
+            return found._replace(slots=ids.astype(np.int64))
+        slots = self._index().find(ids)
+        known = np.flatnonzero(slots != MISSING)
+        return found.take(known)._replace(slots=slots[known].astype(np.int64))
 
     def _ids(self, slots: np.ndarray) -> np.ndarray:
         """What the map inside calls these slots."""

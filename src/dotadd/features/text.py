@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +15,8 @@ from dotadd.features.base import Origins
 from dotadd.features.kmer_layout import SEED, packed
 from dotadd.features.kmers import LetterMap, Writer
 from dotadd.features.leaves import checked_bits, checked_flag, checked_int, named_by_row
-from dotadd.features.reading import SPARE, TextReading, character, clean
+from dotadd.features.occurrences import Spans
+from dotadd.features.reading import SPARE, TextReading, character, clean, word_places
 from dotadd.features.spectrum import MAX_ORDER
 
 
@@ -105,14 +107,32 @@ class NGrams(TextMap):
         whole = self.within == "words"
         words = [b" " + word + b" " for word in self.reading.words(text)] if whole else [self.reading.clean(text)]
         symbols = [self._symbols(word) for word in words]
-        longest = min(self.longest, max(map(len, symbols), default=0))
-        return [
-            b"".join(word[at : at + n])
-            for n in range(1, longest + 1)
-            for word in symbols
-            if n >= self.shortest or (whole and n == len(word))
-            for at in range(len(word) - n + 1)
-        ]
+        return [b"".join(symbols[word][at : at + n]) for word, at, n in self._places([len(word) for word in symbols])]
+
+    def _places(self, lengths: list[int]) -> Iterator[tuple[int, int, int]]:
+        """Word, place in it and length of each run, of words of so many symbols."""
+        for n in range(1, min(self.longest, max(lengths, default=0)) + 1):
+            for word, length in enumerate(lengths):
+                if n >= self.shortest or (self.within == "words" and n == length):
+                    yield from ((word, at, n) for at in range(length - n + 1))
+
+    def spans(self, batch: Batch, row: int) -> Spans | None:
+        """Blanks that are added to words are made of the letters that they stand beside."""
+        assert isinstance(batch, Strings)
+        clean, place = self.reading.placed(batch[row])
+        words = word_places(clean) if self.within == "words" else [(0, len(clean))]
+        begins: list[list[int]] = []
+        ends: list[list[int]] = []
+        for first, stop in words:
+            sizes = [len(symbol) for symbol in self._symbols(clean[first:stop])]
+            edges = np.cumsum([first, *sizes])
+            begin, end = place[edges[:-1], 0].tolist(), place[edges[1:] - 1, 1].tolist()
+            pad = self.within == "words"
+            begins.append([*begin[:pad], *begin, *begin[-1:][:pad]])
+            ends.append([*end[:1][:pad], *end, *end[-1:][:pad]])
+        runs = [(begins[word][at], ends[word][at + n - 1]) for word, at, n in self._places(list(map(len, begins)))]
+        spans = np.array(runs, np.int64).reshape(-1, 2)
+        return spans[:, 0], spans[:, 1]
 
     def _symbols(self, text: bytes) -> list[bytes]:
         if self.unit == "bytes":

@@ -156,6 +156,12 @@ class WeightedDegreeShift(PositionalMap):
     def counts(self) -> dict[int, int]:
         return {d: self.shift + 1 for d, weight in enumerate(beta(self.weights, self.order)) if weight}
 
+    def written_offsets(self) -> tuple[list[int], int]:
+        offsets = [
+            d for d, weight in enumerate(beta(self.weights, self.order)) if weight for _ in range(self.shift + 1)
+        ]
+        return offsets, self.order - 1
+
     def writer(self) -> Writer:
         positions, betas = self.known_length() + self.shift, beta(self.weights, self.order)
         return _write_shifted, _shifted_plan(betas, self.shift, positions, self.alphabet.size, self.bits)

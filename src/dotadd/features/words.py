@@ -7,7 +7,7 @@ eight of its bytes at a time; and order by order the numbers of runs. Byte by by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,12 +17,13 @@ from dotadd._util.expression import quoted
 from dotadd.core.block import Block, table_size
 from dotadd.data.batches import Batch, Strings
 from dotadd.errors import FeatureError
-from dotadd.features.base import Origins
+from dotadd.features.base import FeatureMap, Origins
 from dotadd.features.forms import slot_of
 from dotadd.features.kmer_layout import packed
 from dotadd.features.kmers import Writer
 from dotadd.features.leaves import checked_flag, checked_int, named_by_row
-from dotadd.features.reading import IDENTIFIERS, TextReading, clean
+from dotadd.features.occurrences import Occurrences, Spans
+from dotadd.features.reading import IDENTIFIERS, TextReading, clean, word_places
 from dotadd.features.text import TextMap
 
 TOKENS = ("words", "identifiers", "urls")
@@ -97,23 +98,44 @@ class WordNGrams(TextMap):
         assert isinstance(batch, Strings)
         return named_by_row(self, rows, nth, lambda row: self._runs(batch.take(np.array([row]))))
 
+    def _counted(self, clean: bytes) -> list[tuple[int, int]]:
+        """Where the words of a clean text stand that count."""
+        left_out = {word for stop in self._left_out() for word in self.reading.words(stop.encode())}
+
+        def counts(word: bytes) -> bool:
+            return word not in left_out and sum(byte & 0xC0 != 0x80 for byte in word) >= self.shortest_word
+
+        return [place for place in word_places(clean) if counts(clean[slice(*place)])]
+
+    def _places(self, words: int) -> Iterator[tuple[int, int]]:
+        """The first word of each run of so many words, and how many it has."""
+        for n in range(self.shortest, self.longest + 1):
+            yield from ((at, n) for at in range(words - n + 1))
+
+    def _each_time(self) -> FeatureMap:
+        """The same map, with a word each time it occurs."""
+        return self.with_params(self.get_params() | {"binary": False})
+
+    def spans(self, batch: Batch, row: int) -> Spans | None:
+        assert isinstance(batch, Strings)
+        clean, place = self.reading.placed(batch[row])
+        words = self._counted(clean)
+        runs = [(place[words[at][0], 0], place[words[at + n - 1][1] - 1, 1]) for at, n in self._places(len(words))]
+        first, stop = np.array(runs, np.int64).reshape(-1, 2).T
+        return first, stop
+
+    def occurrences(self, batch: Batch, row: int) -> Occurrences:
+        return self._each_time().occurrences(batch, row) if self.once else super().occurrences(batch, row)
+
     def _runs(self, text: Strings) -> list[bytes]:
         """The runs of words of one text in the order in which `fill` writes them."""
-        left_out = {word for stop in self._left_out() for word in self.reading.words(stop.encode())}
-        words = [
-            word for word in self.reading.words(text[0])
-            if word not in left_out and sum(byte & 0xC0 != 0x80 for byte in word) >= self.shortest_word
-        ]  # fmt: skip
-        runs = [
-            b" ".join(words[at : at + n])
-            for n in range(self.shortest, self.longest + 1)
-            for at in range(len(words) - n + 1)
-        ]
+        clean = self.reading.clean(text[0])
+        words = [clean[first:stop] for first, stop in self._counted(clean)]
+        runs = [b" ".join(words[at : at + n]) for at, n in self._places(len(words))]
         if not self.once:
             return runs
-        twin = self.with_params(self.get_params() | {"binary": False})
         block = Block.scratch(np.array([len(runs)]), self.dim)
-        twin.fill(text, np.zeros(1, np.int64), block)
+        self._each_time().fill(text, np.zeros(1, np.int64), block)
         assert block.indices is not None
         _, first = np.unique(block.indices, return_index=True)
         return [runs[k] for k in np.sort(first)]
