@@ -210,3 +210,34 @@ def test_the_expression_makes_the_kernel_again():
     for bad in ("GkmRBF(Spectrum(3))", "GkmRBF(LmerCounts(5, 3, 2), gamma=0)"):
         with pytest.raises(DotaddError, match="GkmRBF"):
             parse(bad)
+
+
+@pytest.mark.parametrize("kind", ["gkm_cnt", "gkm_estfull", "gkm_esttrunc", "wgkm"])
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("length", [5, 4])
+def test_letters_are_split_as_gkmexplain_does(tmp_path, kind, both, length):
+    """Each pair of l-mers, of a sequence and a support vector, over the letters that they have in common."""
+    more = {"M": 7, "H": 6.0} if kind == "wgkm" else {}
+    changes = {"kernel_type": kind, "L": length, "d": 2, "norc": None if both else 1} | more
+    model = dotadd.load(written(tmp_path, **changes))
+    h = kernel_weights(filter_weights(length, 3, FILTERS[kind]), length)[:3]
+    middle = (7, 6.0) if kind == "wgkm" else None
+    found = model.explain(TESTED)
+    assert found.method == "matching"
+    sizes = [math.sqrt(kernel(z, z, length, h, middle, both)) for z in VECTORS]
+    for text, row, score in zip(TESTED, found, model.decision_function(TESTED), strict=True):
+        wanted = np.zeros(len(text))
+        for a, z, size in zip(COEFFICIENTS, VECTORS, sizes, strict=True):
+            for (i, v), (j, u) in itertools.product(naive.kmers(text, length), naive.kmers(z, length)):
+                weight = a / size
+                if middle is not None:
+                    weight *= place(i, len(text) - length + 1, middle) * place(j, len(z) - length + 1, middle)
+                for w in (u, naive.reverse_complement(u)) if both else (u,):
+                    agree = [p for p in range(length) if w[p] == v[p]]
+                    if length - len(agree) <= 2:
+                        for p in agree:
+                            wanted[i + p] += weight * h[length - len(agree)] / len(agree)
+        own = kernel(text, text, length, h, middle, both) if len(text) >= length else 0.0
+        wanted /= math.sqrt(own) if own > 0 else 1.0
+        np.testing.assert_allclose(row.letters, wanted, atol=1e-6)
+        assert row.letters.sum() + row.intercept == pytest.approx(score, abs=1e-6)

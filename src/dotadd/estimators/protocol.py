@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dotadd.model.file import NO_PROBABILITIES, Classifier, classifier_tags
 from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
 from dotadd.sources.table import Layout
+
+if TYPE_CHECKING:
+    from dotadd.explain.explanation import Explanation
 
 
 class Estimator:
@@ -92,6 +95,13 @@ class Estimator:
         scores = self.decision_function(X)
         labels: np.ndarray = self.classes_[self.model_.winners(scores)]
         return labels
+
+    def explain(self, X: Any, **options: Any) -> Explanation:
+        """What features, letters and columns add to the scores of these rows; options are those of `Model.explain`."""
+        self._require_fitted()
+        self._check_feature_names(X)
+        model: Classifier = self.model_
+        return model.explain(X, **{"n_jobs": self.n_jobs} | options)
 
     @property
     def predict_proba(self) -> Callable[..., np.ndarray]:

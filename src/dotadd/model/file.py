@@ -34,6 +34,7 @@ from dotadd.sources.table import Layout
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from dotadd.explain.explanation import Explanation
     from dotadd.model.evaluation import Evaluator
     from dotadd.model.probability import Calibration
     from dotadd.model.threshold import Purposeful, Threshold
@@ -140,6 +141,15 @@ class Classifier:
     def predict(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
         """Labels of anything `dotadd.open` takes."""
         return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+
+    def explain(self, X: object, **options: Any) -> Explanation:
+        """Why the rows of anything `dotadd.open` takes have their scores: what features, letters and columns add.
+
+        method="auto", target=None, largest=20, rows=None, n_jobs=None: as `dotadd.model.explanation.explain` tells.
+        """
+        from dotadd.model.explanation import explain
+
+        return explain(self, X, **options)
 
     @property
     def probability(self) -> Calibration | None:

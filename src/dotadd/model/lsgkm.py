@@ -18,6 +18,7 @@ from dotadd._util.compressed import decompressed, lines_of
 from dotadd._util.threads import over_rows, thread_count
 from dotadd.data.batches import Strings
 from dotadd.errors import DataError, FeatureError, ModelError
+from dotadd.explain.matching import numbers_of
 from dotadd.features.base import Shape
 from dotadd.features.lmer_counts import LmerCounts
 from dotadd.model.kernel import KernelModel
@@ -92,6 +93,22 @@ class _Header:
             raise self.error(str(error)) from error
 
 
+class LsgkmModel(Model):
+    """A linear machine of LS-GKM: the model, and beside it the support vectors, each with its coefficient over its
+    length, by which the pairs of l-mers are known that a weight was made of."""
+
+    factors: np.ndarray
+    vectors: Strings
+
+    def counts(self) -> np.ndarray:
+        """What each l-mer counts in all support vectors together, on both strands where both are read."""
+        phi = self.phi
+        assert isinstance(phi, LmerCounts)
+        twin = LmerCounts(phi.l, phi.k, phi.mismatches, filter=phi.filter, strands="one", middle=phi.middle)
+        counts = twin.counted(self.vectors, np.arange(len(self.vectors)), self.factors, twin.tabled())
+        return counts if phi.strands == "one" else counts + counts[numbers_of(phi.l)[1]]
+
+
 class _Vectors(NamedTuple):
     coefficients: np.ndarray
     strings: Strings
@@ -139,7 +156,10 @@ def _loaded(name: str, file: IO[bytes]) -> Model | KernelModel:
     classes, training = np.array([second, first]), {"made_by": "LS-GKM", "vectors": len(vectors.coefficients)}
     shape = Shape(Strings.kind)
     if "rbf" not in header.word("kernel_type"):
-        return Model(phi, shape, compiled(phi, *vectors), np.array([-rho]), classes, training)
+        w, factors = compiled(phi, *vectors)
+        model = LsgkmModel(phi, shape, w, np.array([-rho]), classes, training)
+        model.factors, model.vectors = factors, vectors.strings
+        return model
     from dotadd.kernel_svm.gkm_kernel import GkmRBF
 
     counts = np.array(header.numbers("nr_sv", int, 2))
@@ -153,8 +173,9 @@ def _loaded(name: str, file: IO[bytes]) -> Model | KernelModel:
     )  # fmt: skip
 
 
-def compiled(phi: LmerCounts, coefficients: np.ndarray, vectors: Strings) -> np.ndarray:
-    """The weight of each l-mer: w with <w, phi(z)> = sum_i coefficient_i k(z_i, z)."""
+def compiled(phi: LmerCounts, coefficients: np.ndarray, vectors: Strings) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of each l-mer: w with <w, phi(z)> = sum_i coefficient_i k(z_i, z); and the coefficients over lengths,
+    which it is made of."""
     threads, lengths = thread_count(None), np.empty(len(vectors))
     rows = np.arange(len(vectors))
 
@@ -165,4 +186,4 @@ def compiled(phi: LmerCounts, coefficients: np.ndarray, vectors: Strings) -> np.
     table, w = phi.tabled(), np.zeros(phi.dim)
     factors = np.divide(coefficients, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     table.gather(phi.counted(vectors, rows, factors, table), w, threads)
-    return w
+    return w, factors
