@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dotadd.estimators.kernel import KernelSVM as KernelSVM
     from dotadd.estimators.kernel_cross_validation import KernelSVMCV as KernelSVMCV
     from dotadd.estimators.linear import LinearSVM as LinearSVM
+    from dotadd.explain.explanation import Explanation as Explanation
     from dotadd.features.base import FeatureMap as FeatureMap
     from dotadd.features.cells import Category as Category
     from dotadd.features.cells import Number as Number
@@ -79,6 +80,7 @@ __all__, __getattr__ = lazy(
         ".estimators.cross_validation": ["LinearSVMCV"],
         ".estimators.kernel_cross_validation": ["KernelSVMCV"],
         ".estimators.linear": ["LinearSVM"],
+        ".explain.explanation": ["Explanation"],
         ".features.base": ["FeatureMap"],
         ".features.cells": ["Category", "Number"],
         ".features.dates": ["Date"],

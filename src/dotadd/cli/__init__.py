@@ -25,6 +25,7 @@ from dotadd.cli.choosing import tune
 from dotadd.cli.compare import compare
 from dotadd.cli.convert import convert, windows
 from dotadd.cli.demo import demo
+from dotadd.cli.explain import explain
 from dotadd.cli.inspect import inspect
 from dotadd.cli.kmers import kmers
 from dotadd.cli.predict import evaluate, predict, scan
@@ -60,7 +61,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
-    train, tune, predict, evaluate, calibrate, convert, windows, scan, inspect, kmers, compare, demo, warmup,
+    train, tune, predict, evaluate, calibrate, convert, windows, scan, inspect, explain, kmers, compare, demo, warmup,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")

@@ -70,7 +70,8 @@ def segments(found: ExplainedText, shades: int = SHADES) -> Iterator[tuple[str, 
     """Stretches of the text and how strong each is, from -shades to shades, 0 where it adds next to nothing."""
     letters, adds = characters(found)
     most = float(np.abs(adds).max(initial=0.0)) or 1.0
-    strong = np.where(np.abs(adds) < FAINT * most, 0, np.sign(adds) * np.ceil(shades * np.abs(adds) / most)).astype(int)
+    steps = np.minimum(np.ceil(shades * np.abs(adds) / most), shades)
+    strong = np.where(np.abs(adds) < FAINT * most, 0, np.sign(adds) * steps).astype(int)
     edges = [0, *(np.flatnonzero(np.diff(strong)) + 1).tolist(), len(letters)]
     for first, stop in pairwise(edges):
         if stop > first:

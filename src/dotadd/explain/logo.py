@@ -5,13 +5,15 @@ where it is negative. SVG that needs nothing but itself.
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 import numpy as np
 
 from dotadd.errors import one_line
 
 LINE = 100  # letters in a line
-WIDE, HIGH, LEFT, TOP, BETWEEN = 10.0, 80.0, 48.0, 26.0, 26.0  # of a letter, of a line, and room around
+WIDE, HIGH = 10.0, 80.0  # of a letter, and of a line
+LEFT, TOP, ABOVE, BETWEEN = 48.0, 26.0, 8.0, 26.0  # room around: above with a title and without
 COLORS = {"A": "#1a9641", "C": "#2b6cb0", "G": "#e08a00", "T": "#d7191c", "U": "#d7191c"}
 OTHER = "#777777"
 # The outlines of letters in a square of 100.
@@ -34,21 +36,34 @@ def logo(letters: str, adds: np.ndarray, title: str = "") -> str:
     """The picture. `adds` is what each letter adds; all lines have one scale."""
     highest, lowest = max(float(adds.max(initial=0.0)), 0.0), min(float(adds.min(initial=0.0)), 0.0)
     reach = highest - lowest or 1.0
-    lines = max(1, -(-len(letters) // LINE))
-    top = TOP if title else 8.0
-    width = LEFT + WIDE * min(max(len(letters), 10), LINE) + 10.0
-    height = top + lines * (HIGH + BETWEEN)
+    (width, height), top = _size(letters, title), TOP if title else ABOVE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" class="dotadd-logo" role="img"><style>{STYLE}</style>'
     ]
     if title:
         parts.append(f'<title>{_text(title)}</title><text x="4" y="15">{_text(title)}</text>')
-    for line in range(lines):
-        first = line * LINE
-        above = top + line * (HIGH + BETWEEN)
+    for line in range(max(1, -(-len(letters) // LINE))):
+        first, above = line * LINE, top + line * (HIGH + BETWEEN)
         parts += _line(letters[first : first + LINE], adds[first : first + LINE], first, above, highest, reach)
     return "".join([*parts, "</svg>\n"])
+
+
+def logos(pictures: Sequence[tuple[str, np.ndarray, str]]) -> str:
+    """Several sequences below each other, each with a scale of its own."""
+    parts, width, height = [], 0.0, 0.0
+    for letters, adds, title in pictures:
+        wide, tall = _size(letters, title)
+        parts.append(logo(letters, adds, title).strip().replace("<svg ", f'<svg y="{height:g}" ', 1))
+        width, height = max(width, wide), height + tall + BETWEEN
+    about = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {about}>{"".join(parts)}</svg>\n'
+
+
+def _size(letters: str, title: str) -> tuple[float, float]:
+    lines = max(1, -(-len(letters) // LINE))
+    width = LEFT + WIDE * min(max(len(letters), 10), LINE) + 10.0
+    return width, (TOP if title else ABOVE) + lines * (HIGH + BETWEEN)
 
 
 def _line(letters: str, adds: np.ndarray, first: int, above: float, highest: float, reach: float) -> list[str]:

@@ -27,24 +27,26 @@ from dotadd.features.mismatch_table import MismatchTable
 def numbers_of(order: int) -> tuple[np.ndarray, np.ndarray]:
     """The number of every l-mer, and that of its reverse complement."""
     number = np.arange(LETTERS**order)
-    other, rest = np.zeros_like(number), number.copy()
-    for _ in range(order):
-        other = other << 2 | 3 - (rest & 3)
-        rest >>= 2
-    return number, other
+    if order < 2:
+        return number, LETTERS**order - 1 - number
+    before, after = order // 2, order - order // 2  # letters: the halves change places
+    other = numbers_of(before)[1][:, None] + (numbers_of(after)[1] << 2 * before)
+    return number, other.reshape(-1)
 
 
 def unfolded(table: MismatchTable, w: np.ndarray) -> np.ndarray:
     """The weight of every l-mer, of weights in the layout of this table."""
     if table.layout == "one":
         return w.astype(np.float64)
-    number, other = numbers_of(table.order)
     if table.layout == "both":
+        number, other = numbers_of(table.order)
         return w[np.minimum(number, other)] * np.where(number == other, table.palindrome, 1.0)
-    below = table.order - 1  # bits of the letters after the middle
-    chosen = np.where(number >> below + 1 & 1, other, number)
-    flanks = chosen >> below + 2 << below | chosen & (1 << below) - 1
-    return w[(chosen >> below & 1) << 2 * below | flanks].astype(np.float64)
+    _, other = numbers_of((table.order - 1) // 2)  # of what stands on either side of the middle
+    found = np.empty((len(other), LETTERS, len(other)))
+    for letter, slab in enumerate(w.reshape(2, len(other), -1)):  # of A and C; T and G are their complements
+        found[:, letter] = slab
+        found[:, 3 - letter] = slab[np.ix_(other, other)].T
+    return found.reshape(-1)
 
 
 def matching_tables(counts: np.ndarray, order: int, weights: Sequence[float], threads: int) -> Iterator[np.ndarray]:

@@ -35,6 +35,8 @@ ROWS = 1 << 15  # windows that are scored at a time: enough for tiles, and few e
 FORMATS = {".bedgraph": "bedgraph", ".bg": "bedgraph", ".bed": "bed", ".bw": "bigwig", ".bigwig": "bigwig"}
 STRANDS = ("both", "+", "-")
 
+Interval = tuple[str, int, int, float]
+
 
 @dataclass(frozen=True)
 class Scanned:
@@ -196,26 +198,40 @@ def _write_text(
 
 
 def _write_bigwig(kept: _Kept, windows: Windows, path: str) -> None:
-    """pybigtools raises neither what its input raised nor what went wrong with its file, so both are looked for."""
+    def values() -> Iterator[Interval]:
+        for at, score in kept:
+            start = at.position - 1
+            names = np.array(at.names, object)[at.sequence]
+            yield from zip(names, start.tolist(), (start + 2).tolist(), score.tolist(), strict=True)
+
+    write_intervals(path, windows.genome.lengths(), values, "no score is above the threshold")
+
+
+def write_intervals(
+    path: str, lengths: dict[str, int], intervals: Callable[[], Iterator[Interval]], why_none: str = "there is no row"
+) -> None:
+    """A bigWig of chromosomes of these lengths. pybigtools raises neither what its input raised nor what went wrong
+    with its file, so both are looked for."""
     import pybigtools
 
     failure: list[BaseException] = []
+    written = 0
 
-    def values() -> Iterator[tuple[str, int, int, float]]:
+    def values() -> Iterator[Interval]:
+        nonlocal written
         try:
-            for at, score in kept:
-                start = at.position - 1
-                names = np.array(at.names, object)[at.sequence]
-                yield from zip(names, start.tolist(), (start + 2).tolist(), score.tolist(), strict=True)
+            for interval in intervals():
+                written += 1
+                yield interval
         except (Exception, KeyboardInterrupt) as error:
             failure.append(error)
 
     with replacing(path, ending=".bw") as temporary:  # pybigtools goes by the name
-        pybigtools.open(str(temporary), "w").write(windows.genome.lengths(), values())
+        pybigtools.open(str(temporary), "w").write(lengths, values())
         if failure:
             raise failure[0]
-        if not kept.written:
-            raise DotaddError(f"{path}: no score is above the threshold, and bigWig cannot be empty")
+        if not written:
+            raise DotaddError(f"{path}: {why_none}, and bigWig cannot be empty")
         try:
             pybigtools.open(str(temporary)).close()
         except Exception as error:
