@@ -96,12 +96,14 @@ class Estimator:
         labels: np.ndarray = self.classes_[self.model_.winners(scores)]
         return labels
 
-    def explain(self, X: Any, **options: Any) -> Explanation:
-        """What features, letters and columns add to the scores of these rows; options are those of `Model.explain`."""
+    def explain(
+        self, X: object, *, method: str = "auto", target: object = None, largest: int = 20, rows: int | None = None
+    ) -> Explanation:
+        """What features, letters and columns add to the scores of these rows, as `Model.explain` tells."""
         self._require_fitted()
         self._check_feature_names(X)
         model: Classifier = self.model_
-        return model.explain(X, **{"n_jobs": self.n_jobs} | options)
+        return model.explain(X, method=method, target=target, largest=largest, rows=rows, n_jobs=self.n_jobs)
 
     @property
     def predict_proba(self) -> Callable[..., np.ndarray]:

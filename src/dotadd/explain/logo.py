@@ -13,7 +13,7 @@ from dotadd.errors import one_line
 
 LINE = 100  # letters in a line
 WIDE, HIGH = 10.0, 80.0  # of a letter, and of a line
-LEFT, TOP, ABOVE, BETWEEN = 48.0, 26.0, 8.0, 26.0  # room around: above with a title and without
+LEFT, TOP, ABOVE, BETWEEN = 64.0, 26.0, 8.0, 26.0  # room around: above with a title and without
 COLORS = {"A": "#1a9641", "C": "#2b6cb0", "G": "#e08a00", "T": "#d7191c", "U": "#d7191c"}
 OTHER = "#777777"
 # The outlines of letters in a square of 100.
@@ -76,11 +76,9 @@ def _line(letters: str, adds: np.ndarray, first: int, above: float, highest: flo
     for value, y in ((highest, above), (highest - reach, above + HIGH)):
         if value or abs(y - zero) > 12.0:
             parts.append(f'<text x="{LEFT - 7:g}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-    for k in range(-first % 10 if first else 9, len(letters), 10):
-        place = first + k + 1
-        if place % 10 == 0:
-            x = LEFT + WIDE * (k + 0.5)
-            parts.append(f'<text x="{x:g}" y="{above + HIGH + 14:.1f}" text-anchor="middle">{place}</text>')
+    for k in range(9, len(letters), 10):
+        x = LEFT + WIDE * (k + 0.5)
+        parts.append(f'<text x="{x:g}" y="{above + HIGH + 14:.1f}" text-anchor="middle">{first + k + 1}</text>')
     for k, (letter, value) in enumerate(zip(letters, adds.tolist(), strict=True)):
         tall = HIGH * abs(value) / reach
         if tall >= 0.05:

@@ -142,14 +142,21 @@ class Classifier:
         """Labels of anything `dotadd.open` takes."""
         return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
 
-    def explain(self, X: object, **options: Any) -> Explanation:
+    def explain(
+        self,
+        X: object,
+        *,
+        method: str = "auto",
+        target: object = None,
+        largest: int = 20,
+        rows: int | None = None,
+        n_jobs: int | None = None,
+    ) -> Explanation:
         """Why the rows of anything `dotadd.open` takes have their scores: what features, letters and columns add.
-
-        method="auto", target=None, largest=20, rows=None, n_jobs=None: as `dotadd.model.explanation.explain` tells.
-        """
+        What the options mean, `dotadd.model.explanation.explain` tells."""
         from dotadd.model.explanation import explain
 
-        return explain(self, X, **options)
+        return explain(self, X, method=method, target=target, largest=largest, rows=rows, n_jobs=n_jobs)
 
     @property
     def probability(self) -> Calibration | None:
