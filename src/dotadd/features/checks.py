@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd.core.block import Block
-from dotadd.data.batches import Batch
+from dotadd.data.batches import Batch, Strings
 from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.features.occurrences import non_zeros
 from dotadd.features.transformer import block_matrix
 
 if TYPE_CHECKING:
@@ -54,8 +55,24 @@ def check_feature_map(phi: FeatureMap, batch: Batch, *, seed: int = 0) -> None:
     _check_dot_and_add(block, truth, rng)
     _check_view(phi, batch, truth)
     _check_many_at_once(phi, batch, truth, rng)
+    _check_occurrences(phi, batch)
     _check_repr(phi)
     _check_transformer(phi, batch, truth)
+
+
+def _check_occurrences(phi: FeatureMap, batch: Batch) -> None:
+    """Where features come from lies in the row."""
+    lengths = batch.lengths() if isinstance(batch, Strings) else None
+    for row in range(min(len(batch), 3)):
+        spans, (slots, _) = phi.spans(batch, row), non_zeros(phi, batch, row)
+        assert spans is None or len(spans[0]) == len(spans[1]) == len(slots), (
+            f"row {row}: spans tells of {0 if spans is None else len(spans[0])} non-zeros, and fill writes {len(slots)}"
+        )
+        found = phi.occurrences(batch, row)
+        assert ((found.slots >= 0) & (found.slots < phi.dim)).all(), f"row {row}: occurrences in slots that are not"
+        first, stop = found.first[found.first >= 0], found.stop[found.first >= 0]
+        assert (first <= stop).all(), f"row {row}: an occurrence ends before it begins"
+        assert lengths is None or (stop <= lengths[row]).all(), f"row {row}: an occurrence ends behind the row"
 
 
 def _bounds(phi: FeatureMap, batch: Batch) -> np.ndarray:
