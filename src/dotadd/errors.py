@@ -91,7 +91,13 @@ class StreamingWarning(UserWarning):
 
 
 # Packages that only some work needs, and the extra that brings them.
-EXTRAS = {"matplotlib": "plots", "PIL.Image": "images", "distributed": "dask", "pybigtools": "genomics"}
+EXTRAS = {
+    "matplotlib": "plots",
+    "PIL.Image": "images",
+    "distributed": "dask",
+    "pybigtools": "genomics",
+    "pysam": "genomics",
+}
 NAMES = {"PIL.Image": "pillow", "distributed": "Dask"}
 
 

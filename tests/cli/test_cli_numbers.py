@@ -11,6 +11,7 @@ from dotadd.cli import COMMANDS, app, run
 ROWS = "".join(f"{1 if k % 2 else -1} 1:{k % 7}.5 2:{k % 5}\n" for k in range(40))
 DNA = "".join(f"{'ACGT' * 3}{'AG' if k % 2 else 'CT'}ACGT\t{k % 2}\n" for k in range(20))
 GENOME = ">one\n" + "ACAGTCTTGACC" * 40 + "\n"
+CALLED = "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\none\t121\t.\tA\tC\t.\t.\t.\n"
 GENES = "".join(f"one\t.\texon\t{a}\t{b}\t.\t+\t.\tParent=a\n" for a, b in ((1, 40), (53, 90), (120, 200)))
 PEAKS = "one\t90\t100\none\t300\t312\n"
 
@@ -53,6 +54,10 @@ CALLS = {
     "calibrate": "calibrate model rows.svm -o out {}",
     "explain": "explain dna dna.tsv --column 0 --label 1 -o out.tsv {}",
     "kmers": "kmers gkm -o weights.tsv {}",
+    "variants": "variants calls.vcf --fasta genome.fa --model gkm -o scored.vcf {}",
+    "variants --before": "variants calls.vcf --fasta genome.fa --model sites -o scored.vcf {}",
+    "variants --distance": "variants calls.vcf --fasta genome.fa --model sites -o scored.vcf {}",
+    "variants --before-donor": "variants calls.vcf --fasta genome.fa --model sites --model-donor sites -o out.vcf {}",
 }
 MADE = (
     "train rows.svm -o model -q",
@@ -86,6 +91,7 @@ OPTIONS = [
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("numbers")
     texts = {"rows.svm": ROWS, "dna.tsv": DNA, "genome.fa": GENOME, "genes.gff": GENES, "peaks.bed": PEAKS}
+    texts["calls.vcf"] = CALLED
     for name, text in texts.items():
         (folder / name).write_text(text)
     where = os.getcwd()

@@ -31,6 +31,7 @@ from dotadd.cli.kmers import kmers
 from dotadd.cli.predict import evaluate, predict, scan
 from dotadd.cli.screen import tell
 from dotadd.cli.train import train
+from dotadd.cli.variants import variants
 from dotadd.cli.warmup import warmup
 from dotadd.errors import DotaddError, one_line, printable
 
@@ -61,7 +62,8 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
-    train, tune, predict, evaluate, calibrate, convert, windows, scan, inspect, explain, kmers, compare, demo, warmup,
+    train, tune, predict, evaluate, calibrate, convert, windows, scan, variants, inspect, explain, kmers, compare, demo,
+    warmup,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")

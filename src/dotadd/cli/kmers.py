@@ -46,11 +46,11 @@ def kmers(
     require_writable(output)
     loaded = load(model)
     phi = map_of_lmers(loaded, model)
-    total, done = 4**phi.l // (2 if phi.strands == "both" else 1), 0
+    total, done = 4**phi.order // (2 if phi.strands == "both" else 1), 0
     with Bar("scoring l-mers") as bar, writing(output) as file:
         for words, scores in lmer_scores(loaded, phi, n_jobs=jobs):
-            letters = words.letters.tobytes().decode()
-            pairs = ((letters[at * phi.l : (at + 1) * phi.l], score) for at, score in enumerate(scores.tolist()))
+            letters, l = words.letters.tobytes().decode(), phi.order  # noqa: E741  # as everybody calls it
+            pairs = ((letters[at * l : (at + 1) * l], score) for at, score in enumerate(scores.tolist()))
             file.write("".join(f"{word}\t{score:.6g}\n" for word, score in pairs).encode())
             done += len(words)
             bar(min(1.0, done / total))

@@ -33,6 +33,7 @@ class TabledLmers(LetterMap):
     keeps = False  # a row has hundreds of non-zeros for each letter
     threads = 1
     order: int
+    strands: str
 
     @property
     def table(self) -> MismatchTable | None:

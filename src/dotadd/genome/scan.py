@@ -68,6 +68,12 @@ def candidates(
     on_progress: Callable[[float], None] | None = None,
 ) -> Windows:
     """The windows that the model can score. It has to have two classes and to be trained on strings."""
+    length = window_length(model, before)
+    return Windows(fasta, signal=signal, length=length, before=before, on_progress=on_progress)
+
+
+def window_length(model: Classifier, before: int | None = None) -> int:
+    """Letters of the windows that a model was trained on, so many of them before the signal; or it is refused."""
     length = model.shape.length
     if length is None:
         raise ModelError(f"the model was trained on {model.shape.kind} and not on windows of letters; it cannot scan")
@@ -81,7 +87,7 @@ def candidates(
     if length < (before or 0) + 2:
         what = f"{before} letters and then the two of the signal" if before else "the two letters of the signal"
         raise ModelError(f"the model's windows have {length} letters, too few for {what}")
-    return Windows(fasta, signal=signal, length=length, before=before, on_progress=on_progress)
+    return length
 
 
 def scores(

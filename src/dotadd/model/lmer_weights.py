@@ -12,6 +12,8 @@ from dotadd.features.alphabet import Alphabet
 from dotadd.features.base import FeatureMap
 from dotadd.features.gkm import Gkm
 from dotadd.features.gkm_weights import LETTERS
+from dotadd.features.mismatch_spectrum import MismatchSpectrum
+from dotadd.features.tabled import TabledLmers
 from dotadd.features.terms import Term
 from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.model.file import Classifier
@@ -21,8 +23,18 @@ from dotadd.model.linear import Model
 AT_ONCE = 1 << 18  # l-mers
 
 
-def map_of_lmers(model: Classifier, path: str) -> Gkm:
-    """The map of gapped k-mers that a model has."""
+def map_of_lmers(model: Classifier, path: str) -> TabledLmers:
+    """The map of gapped k-mers, or of k-mers with mismatches, that a model has."""
+    phi = lmer_map(model)
+    if phi is None:
+        raise ModelError(f"{path}: the model does not count gapped k-mers: train it with Gkm(), or give one of LS-GKM")
+    if len(model.classes) != 2:
+        raise ModelError(f"{path}: the model has {len(model.classes)} classes, and l-mers a weight for each of them")
+    return phi
+
+
+def lmer_map(model: Classifier) -> TabledLmers | None:
+    """The same, or None."""
     phi: FeatureMap | None = None
     if isinstance(model, Model):
         phi = model.phi
@@ -30,25 +42,25 @@ def map_of_lmers(model: Classifier, path: str) -> Gkm:
         phi = model.kernel.phi
     while isinstance(phi, Term) and not phi.moved:
         phi = phi.phi
-    if not isinstance(phi, Gkm):
-        raise ModelError(f"{path}: the model does not count gapped k-mers: train it with Gkm(), or give one of LS-GKM")
-    if len(model.classes) != 2:
-        raise ModelError(f"{path}: the model has {len(model.classes)} classes, and l-mers a weight for each of them")
-    return phi
+    if isinstance(phi, MismatchSpectrum) and phi.table is not None and phi.alphabet.name == "dna" and phi.span is None:
+        return phi
+    return phi if isinstance(phi, Gkm) else None
 
 
-def lmer_scores(model: Classifier, phi: Gkm, *, n_jobs: int | None = None) -> Iterator[tuple[Strings, np.ndarray]]:
+def lmer_scores(
+    model: Classifier, phi: TabledLmers, *, n_jobs: int | None = None
+) -> Iterator[tuple[Strings, np.ndarray]]:
     """All l-mers, some at a time, and the score of each as a sequence of its own.
 
     Where both strands count, an l-mer and its reverse complement have one score, and only the first of them in the
     alphabet is told.
     """
-    shifts = 2 * np.arange(phi.l - 1, -1, -1)
-    for first in range(0, LETTERS**phi.l, AT_ONCE):
-        digits = np.arange(first, min(first + AT_ONCE, LETTERS**phi.l))[:, None] >> shifts & 3
+    shifts = 2 * np.arange(phi.order - 1, -1, -1)
+    for first in range(0, LETTERS**phi.order, AT_ONCE):
+        digits = np.arange(first, min(first + AT_ONCE, LETTERS**phi.order))[:, None] >> shifts & 3
         if phi.strands == "both":
             turned = ((3 - digits[:, ::-1]) << shifts).sum(axis=1)
             digits = digits[(digits << shifts).sum(axis=1) <= turned]
         if len(digits):
-            words = Strings(Alphabet("dna").letter_bytes[digits].reshape(-1), width=phi.l)
+            words = Strings(Alphabet("dna").letter_bytes[digits].reshape(-1), width=phi.order)
             yield words, model.decision_function(words, n_jobs=n_jobs)
