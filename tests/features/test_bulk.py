@@ -47,6 +47,8 @@ BATCHES = {
     "one length": same_length(),
     "foreign letters": strings(foreign=b"N"),
     "few": strings(n=3, longest=9),
+    "up to two words": strings(longest=127, foreign=b"N"),
+    "longer": strings(longest=140),
 }
 PROTEIN = strings(b"ACDEFGHIKLMNPQRSTVWY", foreign=b"X")
 

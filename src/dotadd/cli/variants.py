@@ -103,8 +103,9 @@ def variants(
     windows: list[tuple[str, str, int | None]] = [(model, signal, before)]
     if model_donor is not None:
         windows.append((model_donor, "donor", before_donor))
+    with Bar("weighing l-mers") as bar:
+        scorer = _scorer(windows, distance, name, jobs, bar)
     with Bar("scoring variants") as bar:
-        scorer = _scorer(windows, distance, name, jobs)
         started = time.perf_counter()
         found = score_variants(
             calls, Genome(fasta), scorer, output,
@@ -113,7 +114,7 @@ def variants(
     _tell(found, output, time.perf_counter() - started)
 
 
-def _scorer(windows: list[tuple[str, str, int | None]], distance: int, name: str, jobs: int | None) -> Scorer:
+def _scorer(windows: list[tuple[str, str, int | None]], distance: int, name: str, jobs: int | None, bar: Bar) -> Scorer:
     """What these models can do: each is a file, with the signal and the layout of its windows if it has any."""
     from dotadd.genome.deltasvm import DeltaSVM
     from dotadd.genome.splicing import SiteModel, Splicing
@@ -125,7 +126,7 @@ def _scorer(windows: list[tuple[str, str, int | None]], distance: int, name: str
     if counting and len(models) > 1:
         raise DotaddError(f"{counting[0]}: the model counts k-mers wherever they stand; give no --model-donor with it")
     if counting:
-        return DeltaSVM(models[0], counting[0], name=name, n_jobs=jobs)
+        return DeltaSVM(models[0], counting[0], name=name, n_jobs=jobs, on_progress=bar)
     sites = [SiteModel(model, *window) for model, window in zip(models, windows, strict=True)]
     return Splicing(sites, distance=distance, name=name)
 

@@ -9,7 +9,7 @@ import numpy as np
 from dotadd._jit import kernel, plain
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
-from dotadd.features import kmer_tables
+from dotadd.features import kmer_tables, pair_lengths
 from dotadd.features.alphabet import FOREIGN, Alphabet, Span, byte_name, clip
 from dotadd.features.base import Arrays, BadRow, Origins, checked_dim
 from dotadd.features.kmer_layout import KmerLayout, write_kmers
@@ -149,7 +149,10 @@ class KmerMap(LetterMap, TiledLeaf):
             return super().squared_norms(batch, rows)
         out = np.empty(len(rows))
         text = plain(batch.letters), *places, self.codes()
-        if counted:
+        longest = -int(np.subtract(*places).min(initial=0))
+        if counted and layout.size == pair_lengths.LETTERS and longest <= pair_lengths.LONGEST:
+            pair_lengths.pair_lengths(*text, layout.values, out)
+        elif counted:
             kmer_tables.shared_lengths(*text, layout.plan, self.dim, out)
         else:
             kmer_tables.squared_lengths(*text, layout.values, out)
