@@ -14,6 +14,7 @@ import dotadd
 from dotadd import DataError, Gkm, LinearSVM, MismatchSpectrum, Spectrum, WeightedDegree
 from dotadd.cli import run
 from dotadd.features.base import Shape
+from dotadd.features.lmer_counts import LmerCounts
 from dotadd.genome.alleles import SkipReason
 from dotadd.genome.deltasvm import DeltaSVM
 from dotadd.genome.files import Genome
@@ -152,13 +153,18 @@ def test_probabilities_are_compared_where_the_model_has_them(tmp_path, sites):
 
 
 @pytest.mark.parametrize(
-    "phi", [Gkm(5, 3), Gkm(4, 2, strands="one").normalized(), MismatchSpectrum(4, 1, weights=(1.0, 0.3))], ids=repr
+    ("phi", "order", "both_strands"),
+    [
+        (Gkm(5, 3), 5, True),
+        (Gkm(4, 2, strands="one").normalized(), 4, False),
+        (LmerCounts(5, 3, 2), 5, True),  # as models of LS-GKM have it
+        (MismatchSpectrum(4, 1, weights=(1.0, 0.3)), 4, False),
+    ],
 )
-def test_delta_is_that_of_the_table_that_kmers_writes(tmp_path, phi):
+def test_delta_is_that_of_the_table_that_kmers_writes(tmp_path, phi, order, both_strands):
     rng = random.Random(7)
     text = a_genome(rng)
     variants = some_variants(rng, text, 150)
-    order = 5 if "Gkm(5" in repr(phi) else 4
     model = model_of(phi, 20, one_length=False)
     model.save(tmp_path / "m.dotadd")
     assert run(["kmers", str(tmp_path / "m.dotadd"), "-o", str(tmp_path / "w.tsv")]) == 0
@@ -166,7 +172,7 @@ def test_delta_is_that_of_the_table_that_kmers_writes(tmp_path, phi):
     for line in (tmp_path / "w.tsv").read_text().splitlines():
         word, weight = line.split("\t")
         weights[word] = float(weight)
-        if 'strands="one"' not in repr(phi) and "Mismatch" not in repr(phi) and "'one'" not in repr(phi):
+        if both_strands:
             weights[word[::-1].translate(str.maketrans("ACGT", "TGCA"))] = float(weight)
     _, out = scored(tmp_path, vcf(variants), DeltaSVM(model, "m"), {"1": text}, random=0)
     for (pos, ref, alts), row in zip(variants, infos(out), strict=True):
@@ -410,6 +416,30 @@ def test_unsorted_files_have_no_index_and_lose_that_of_an_earlier_one(tmp_path, 
         assert (tmp_path / "out.vcf.gz.tbi").exists() == indexed == (found.not_indexed == "")
 
 
-def test_a_model_that_scores_no_windows_is_refused(sites):
+def test_a_file_without_variants_and_a_genome_without_letters_are_written_as_they_are(tmp_path, sites):
+    (tmp_path / "calls.vcf").write_text(vcf([]))
+    for letters in ("ACGT" * 50, ""):
+        (tmp_path / "g.fa").write_text(f">1\n{letters}\n")
+        scorer = Splicing([SiteModel(sites, "m", "acceptor")], distance=DISTANCE)
+        out = tmp_path / "out.vcf.gz"
+        found = score_variants(tmp_path / "calls.vcf", Genome(tmp_path / "g.fa"), scorer, out, random=5)
+        assert found.lines == 0
+        assert gzip.decompress(out.read_bytes()).decode().endswith(COLUMNS + "\n")
+
+
+def test_bcf_needs_chromosomes_in_the_header(tmp_path, capsys, sites):
+    pytest.importorskip("pysam")
+    text = a_genome(random.Random(20))
+    (tmp_path / "g.fa").write_text(fasta({"9": text}))
+    sites.save(tmp_path / "m.dotadd")
+    (tmp_path / "calls.vcf").write_text(vcf(some_variants(random.Random(21), text, 5), "chr9"))
+    options = ["--fasta", str(tmp_path / "g.fa"), "--model", str(tmp_path / "m.dotadd"), "--random", "5"]
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert run(["variants", str(tmp_path / "calls.vcf"), *options, "-o", str(tmp_path / "out.bcf")]) == 2
+    assert "cannot be written as BCF" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_missing_file_is_told(sites):
     with pytest.raises(DataError, match="no such file"):
         score_variants("none.vcf", Genome("g.fa"), Splicing([SiteModel(sites, "m", "acceptor")]), "out.vcf")

@@ -18,11 +18,11 @@ from typing import IO, Protocol
 import numpy as np
 
 from dotadd._util.ahead import ReadAhead
-from dotadd._util.atomic import replacing
+from dotadd._util.atomic import FULL, replacing
 from dotadd._util.bgzf import BlockWriter
 from dotadd._util.threads import thread_count
 from dotadd._version import __version__
-from dotadd.errors import DataError, DotaddError, require_extra
+from dotadd.errors import DataError, DotaddError, printable, require_extra
 from dotadd.genome.alleles import WHY, Alleles, SkipReason, changes, single_letters
 from dotadd.genome.cutting import whole_number
 from dotadd.genome.files import Genome
@@ -111,15 +111,16 @@ def score_variants(
         _require_new(head, fields, path)
         work = _Work(path, genome, scorer, fields, thread_count(n_jobs))
         work.draw(random, seed)
-        own = f'##dotadd="{__version__} variants; {model_names}; {scorer.told}; {random:,} random, seed {seed}"\n'
-        head = [*head[:-1], own.encode(), *(one.header() for one in fields), head[-1]]
+        told = f"{__version__} variants; {model_names}; {scorer.told}; {random:,} random, seed {seed}"
+        own = f'##dotadd="{printable(told).replace(chr(34), chr(39))}"\n'.encode()
+        head = [*head[:-1], own, *(one.header() for one in fields), head[-1]]
         with ReadAhead(pieces) as ahead, ExitStack() as stack:
             temporary = stack.enter_context(replacing(output, ending=".vcf" if kind == "bcf" else ""))
+            if kind == "bcf":  # once the text has been written and closed
+                stack.push(lambda *error: None if error[0] else _to_bcf(temporary, output))
             raw = stack.enter_context(open(temporary, "wb"))
             file = stack.enter_context(BlockWriter(raw, work.threads)) if kind == "vcf.gz" else raw
             work.write(head, ahead, file, on_progress)
-            if kind == "bcf":
-                stack.push(lambda *error: None if error[0] else _to_bcf(temporary))
         work.index(output, kind, file)
     return work.found
 
@@ -151,7 +152,8 @@ class _Work:
         rng = np.random.default_rng([seed, stream])
         sequences = list(self.letters.values())
         ends = np.cumsum([len(letters) for letters in sequences])
-        places, others = rng.integers(0, ends[-1], TRIES * count), rng.integers(1, 4, TRIES * count)
+        count = count if ends[-1] else 0
+        places, others = rng.integers(0, max(1, ends[-1]), TRIES * count), rng.integers(1, 4, TRIES * count)
         which = np.searchsorted(ends, places, side="right")
         drawn, good = [], np.zeros(len(places), np.bool_)
         for k, letters in enumerate(sequences):
@@ -265,15 +267,21 @@ def _require_new(head: list[bytes], fields: list[Field], path: str) -> None:
                 raise DataError(message, path, number)
 
 
-def _to_bcf(path: Path) -> None:
-    """Turn the VCF text of a file into BCF."""
+def _to_bcf(path: Path, output: str) -> None:
+    """Turn the VCF text of a file into BCF; `output` is what it will be called."""
     import pysam
 
-    other = path.with_name(path.name + ".bcf")
+    other, loud = path.with_name(path.name + ".bcf"), pysam.set_verbosity(0)  # what it would say is said here
     try:
         with pysam.VariantFile(str(path)) as text, pysam.VariantFile(str(other), "wb", header=text.header) as file:
             for record in text:
                 file.write(record)
         os.replace(other, path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
+        what = "cannot be written as BCF, whose header has to name all chromosomes (##contig) and fields"
+        raise DotaddError(f"{output}: {what}; write .vcf.gz") from None
     finally:
+        pysam.set_verbosity(loud)
         other.unlink(missing_ok=True)
