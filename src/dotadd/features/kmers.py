@@ -9,7 +9,7 @@ import numpy as np
 from dotadd._jit import kernel, plain
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
-from dotadd.features import kmer_tables, pair_lengths
+from dotadd.features import kmer_tables
 from dotadd.features.alphabet import FOREIGN, Alphabet, Span, byte_name, clip
 from dotadd.features.base import Arrays, BadRow, Origins, checked_dim
 from dotadd.features.kmer_layout import KmerLayout, write_kmers
@@ -141,6 +141,8 @@ class KmerMap(LetterMap, TiledLeaf):
                 kmer_tables.dot_or_add(text, layout.plan, first, w, sums[some], adding)
 
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        from dotadd.features import pair_lengths  # maps of text have no need of it
+
         assert isinstance(batch, Strings)
         places, layout = self.places(batch, rows), self.layout()
         counted = layout.stride == 0
