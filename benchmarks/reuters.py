@@ -48,7 +48,33 @@ def load(topic: str = TOPIC, tiny: bool = False) -> Stories:
     """The stories of the split; tiny stands for made-up ones."""
     if tiny:
         return _made_up(60)
-    texts, about, train = [], [], []
+    texts, topics, train = _read()
+    return Stories(texts, np.array([topic in some for some in topics]), np.array(train))
+
+
+class Topical(NamedTuple):
+    """Texts in the order of the archive, ones where they have a topic, the topics, and whether to train on them."""
+
+    texts: list[str]
+    topics: np.ndarray
+    names: list[str]
+    train: np.ndarray
+
+
+def load_topics(tiny: bool = False) -> Topical:
+    """The stories of the split with all of their topics; tiny stands for made-up ones."""
+    if tiny:
+        texts, topics, train = _made_up_topics(200)
+    else:
+        texts, topics, train = _read()
+    names = sorted({topic for some in topics for topic in some})
+    table = np.array([[name in some for name in names] for some in topics])
+    return Topical(texts, table.astype(np.int8), names, np.array(train))
+
+
+def _read() -> tuple[list[str], list[set[str]], list[bool]]:
+    """Texts, topics, and whether to train on them."""
+    texts, topics, train = [], [], []
     with tarfile.open(datasets.existing(ARCHIVE)) as archive:
         for name in sorted(name for name in archive.getnames() if name.endswith(".sgm")):
             file = archive.extractfile(name)
@@ -57,9 +83,9 @@ def load(topic: str = TOPIC, tiny: bool = False) -> Stories:
                 split = _split(attributes)
                 if split is not None:
                     texts.append(_text(story))
-                    about.append(f"<D>{topic}</D>" in TOPICS.findall(story)[0])
+                    topics.append(set(re.findall(r"<D>(.*?)</D>", TOPICS.findall(story)[0])))
                     train.append(split)
-    return Stories(texts, np.array(about), np.array(train))
+    return texts, topics, train
 
 
 def _split(attributes: str) -> bool | None:
@@ -72,6 +98,22 @@ def _split(attributes: str) -> bool | None:
 def _text(story: str) -> str:
     parts = [text for _, text in PART.findall(story)] or TEXT.findall(story)
     return " ".join(html.unescape(html.unescape(" ".join(parts))).replace(END, " ").split())
+
+
+def _made_up_topics(count: int) -> tuple[list[str], list[set[str]], list[bool]]:
+    rng = np.random.default_rng(0)
+    words = {
+        "acq": ["buys", "stake"],
+        "grain": ["wheat", "corn"],
+        "crude": ["oil", "barrel"],
+        "trade": ["tariff", "deal"],
+    }
+    topics = [{name for name in words if rng.random() < 0.35} for _ in range(count)]
+    common = ["the", "company", "said", "on", "monday", "of"]
+    texts = [
+        " ".join([*rng.choice(common, 8), *(word for name in sorted(some) for word in words[name])]) for some in topics
+    ]
+    return texts, topics, (rng.random(count) < 0.75).tolist()
 
 
 def _made_up(count: int) -> Stories:

@@ -245,7 +245,7 @@ def test_a_source_is_opened_as_it_is():
         (np.zeros((2, 1)), [1, 2, 3], "y has 3 entries, and there are 2 examples"),
         (np.zeros((2, 1)), [1.0, np.nan], "label nan"),
         (np.zeros((2, 1)), ["a", None], "missing"),
-        (np.zeros((2, 1)), [[1, 2], [3, 4]], "one-dimensional"),
+        (np.zeros((2, 1)), np.array([[1, 2], [3, 4]]), "one-dimensional"),
         (7, None, "cannot read examples from int"),
     ],
 )

@@ -159,9 +159,13 @@ def draw(
 
 def show(path: str, inside: Record) -> None:
     """The same for people."""
-    labels = [label_text(label) for label in inside["classes"]]
-    rows = labels[1:] if len(labels) == 2 else labels
+    labels, several = [label_text(label) for label in inside["classes"]], inside.get("several_labels")
+    rows = labels[1:] if len(labels) == 2 and several is None else labels
     data = {"data": shape_text(**inside["shape"]), "classes": ", ".join(labels)}
+    if several is not None:
+        apart = inside["separator"]
+        given = several if apart is None else f"with {apart!r} between them"
+        data = {"data": data["data"], "labels": f"several a row, {given}: {data['classes']}"}
     if machine := "kernel" in inside:
         vectors = vectors_text(inside["support"], inside["classes"])
         lines = {"model": path, "kernel": inside["kernel"], **data, "vectors": vectors}
@@ -183,7 +187,7 @@ def show(path: str, inside: Record) -> None:
         return
     measures = zip(inside["intercept"], inside["norm"], inside["nonzeros"], strict=True)
     cells = [[number(intercept), number(norm), f"{nonzeros:,}"] for intercept, norm, nonzeros in measures]
-    headings = ("class", "intercept", "|w|", "weights not zero")
+    headings = ("class" if several is None else "label", "intercept", "|w|", "weights not zero")
     show_table(headings, [[label, *row] for label, row in zip(rows, cells, strict=True)])
 
 
@@ -225,7 +229,7 @@ def show_strongest(features: list[list[Feature]], inside: Record, read: bool, na
     from dotadd.data.table import Table
 
     labels = [label_text(label) for label in inside["classes"]]
-    rows = labels[1:] if len(labels) == 2 else labels
+    rows = labels[1:] if len(labels) == 2 and inside["several_labels"] is None else labels
     everything = [feature for row in features for feature in row]
     first = [feature.names[0] for feature in everything if feature.names]
     parts = list(dict.fromkeys(name.part for name, _ in first))

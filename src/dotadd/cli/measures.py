@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from dotadd.model.evaluation import Evaluation
     from dotadd.model.file import Classifier, Record
+    from dotadd.model.several_labels import LabelEvaluation
 
 MOST_CLASSES = 30  # that the table of counts is for; --log has all counts
 SECOND = ("auroc", "auprc", "precision", "recall", "f1")  # numbers of the second of two classes, lists of several
@@ -19,16 +20,20 @@ SECOND = ("auroc", "auprc", "precision", "recall", "f1")  # numbers of the secon
 class Measured(NamedTuple):
     """An evaluation, and how long reading and scoring took."""
 
-    evaluation: Evaluation
+    evaluation: Evaluation | LabelEvaluation
     seconds: float
 
 
 def as_json(model: Classifier, measured: Measured) -> Record:
     """The measures as plain data; what does not exist, for want of a class or of probabilities, is null."""
+    from dotadd.model.evaluation import Evaluation
     from dotadd.model.file import jsonable
 
     found = measured.evaluation
     record = found._asdict() | {"seconds": measured.seconds, "classes": model.classes}
+    if not isinstance(found, Evaluation):
+        record["intervals"] = {"micro_f1": [found.micro_f1.low, found.micro_f1.high]}
+        return jsonable(record | {"micro_f1": found.micro_f1.value})
     if len(model.classes) == 2:
         record |= {name: (getattr(found, name) or [None])[0] for name in SECOND}
     record["intervals"] = {name: [interval.low, interval.high] for name, interval in found.intervals.items()}
@@ -38,12 +43,22 @@ def as_json(model: Classifier, measured: Measured) -> Record:
 
 def show_measures(model: Classifier, measured: Measured, title: str | None = None) -> None:
     """The measures on screen, with a table of counts."""
+    from dotadd.model.evaluation import Evaluation
+
     found, seconds = measured
     labels = [label_text(label) for label in model.classes.tolist()]
     speed = f"{found.rows / seconds:,.0f} rows/s" if seconds else ""
     lines = {"rows": f"{found.rows:,} in {duration(seconds)}, {speed}"}
     if title:
         lines = {"measured": title, **lines}
+    if not isinstance(found, Evaluation):
+        facts(lines | _label_measures(found))
+        rows = [
+            [label, f"{count:g}", *(f"{measure[k]:.4f}" for measure in (found.precision, found.recall, found.f1))]
+            for k, (label, count) in enumerate(zip(labels, found.support, strict=True))
+        ]
+        show_table(["label", "rows", "precision", "recall", "F1"], rows)
+        return
     if found.confusion.dtype.kind == "f":
         lines["weight"] = f"{_amount(found.confusion.sum())}, by which rows count"
     facts(lines | _measures(model, found))
@@ -56,6 +71,16 @@ def show_measures(model: Classifier, measured: Measured, title: str | None = Non
         for k, label in enumerate(labels)
     ]
     show_table(["true \\ predicted", *labels, *(name for name, _ in each)], rows)
+
+
+def _label_measures(found: LabelEvaluation) -> dict[str, str]:
+    """A line for each kind of measure of several labels a row."""
+    return {
+        "micro F1": str(found.micro_f1),
+        "macro F1": f"{found.macro_f1:.4f}",
+        "all right": f"{found.exact:.4f} of the rows",
+        "Hamming loss": f"{found.hamming_loss:.4f}",
+    }
 
 
 def _measures(model: Classifier, found: Evaluation) -> dict[str, str]:

@@ -92,6 +92,10 @@ class Reading:
     column: str | None = None
     """Column with the text or sequence; without it, all columns of numbers. Of an .npz file, the array of examples."""
 
+    separator: str | None = None
+    """What stands between labels, where a cell may have several, such as ","; an empty cell has none. Lists of labels
+in JSON lines and Parquet need none."""
+
     weight: str | None = None
     """Column with the weights of the rows."""
 

@@ -45,6 +45,10 @@ def predict(
     files of a folder their paths. Tabs and the like in text are written as \\t,
     \\n, \\x1b, and a backslash as \\\\. Data is read and written piece by piece.
 
+    Where rows may have several labels, those with a score above 0 are written, with
+    the separator of the training data between them; as lists in .jsonl, .parquet
+    and .arrow.
+
     The name of OUTPUT tells the format: .csv (with quotes where they are needed),
     .tsv, .jsonl, .parquet and .arrow have names for the columns; .txt and names
     without an ending have lines like those on the screen. Text may also end in
@@ -103,6 +107,7 @@ def predict(
         format_of(output)
         require_writable(output)
     loaded, skipped, empty = load(model), Skipped(), True
+    require_several(loaded, reading)
     if probability:
         chances(loaded)
     written = (
@@ -124,6 +129,12 @@ def predict(
         if empty:
             raise no_examples(source)
     tell_skipped(Source(skipped=skipped))
+
+
+def require_several(model: Classifier, reading: Reading) -> None:
+    """Refuse a separator of labels where the model knows of one label a row."""
+    if reading.separator is not None and model.several is None:
+        raise DotaddError("--separator is for several labels a row, and the model was trained on one each")
 
 
 def predict_parts(
@@ -168,7 +179,8 @@ def evaluate(
     brackets are the bounds that hold 95 of 100 times for other rows of this kind.
     Areas and F1 are those of the second class against the first; with several
     classes, of each against the rest. Where rows have weights (--weight), they
-    count by these.
+    count by these. Of several labels a row: micro and macro F1, the share of rows
+    all of whose labels are right, Hamming loss, and a line for each label.
 
     Examples:
 
@@ -194,6 +206,7 @@ def evaluate(
     if log is not None:
         require_writable(log)
     loaded = load(model)
+    require_several(loaded, reading)
     source: Source | Partitions
     if cluster.wanted:
         source = partitions(data, reading, loaded.read_as)

@@ -102,6 +102,8 @@ def train(
         dotadd train a9a -o a9a.dotadd -C 0.1 --loss logistic --test a9a.t
         dotadd train mails.csv --column text --label spam -o spam.dotadd \\
             --features "NGrams((3, 5)).normalized()"
+        dotadd train reuters.csv --column text --label topics --separator "," \\
+            -o reuters.dotadd --features "WordNGrams(1).tfidf()"
         dotadd train newsgroups/ -o news.dotadd --features "WordNGrams((1, 2)).tfidf()"
         dotadd train sites.fasta.gz -o sites.dotadd --class-weight balanced \\
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
@@ -301,11 +303,12 @@ def linear_lines(svm: LinearSVM, output: str) -> dict[str, str]:
     worst = worst_of(found)
     k = next(k for k, result in enumerate(found) if result is worst)
     nonzeros = sum(model.inspect(largest=0)["nonzeros"])
-    of_class = "" if len(found) == 1 else f" (class {label_text(model.classes.tolist()[k])}, which has the largest gap)"
+    one, many = ("class", "in {} classes") if model.several is None else ("label", "with {} labels, several a row")
+    of_class = "" if len(found) == 1 else f" ({one} {label_text(model.classes.tolist()[k])}, which has the largest gap)"
     passes = f"{max(result.passes for result in found):,}"
     disk = " over the data on disk" * streamed(svm)
     lines = {
-        "rows": f"{model.training.get('rows', 0):,} in {len(model.classes)} classes",
+        "rows": f"{model.training.get('rows', 0):,} {many.format(len(model.classes))}",
         **({"virtual": f"by {model.training['virtual']}"} if "virtual" in model.training else {}),
         "features": f"{model.phi!r}: {model.phi.dim:,} slots, {nonzeros:,} weights not zero",
         "solver": f"{worst.solver}: {worst.why}",

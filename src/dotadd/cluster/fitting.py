@@ -140,6 +140,7 @@ def _together(tallies: Sequence[Tally]) -> Tally:
     total.rows = sum(tally.rows for tally in tallies)
     total.lightest = min((tally.lightest for tally in tallies), default=total.lightest)
     known = [tally.classes for tally in tallies if tally.classes is not None]
+    total.sets = {one: weight for tally in tallies for one, weight in tally.sets.items()}
     if known:
         total.classes = np.unique(np.concatenate(known))
         total.totals = np.zeros(len(total.classes))

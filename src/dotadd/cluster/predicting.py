@@ -76,6 +76,8 @@ def evaluate(
     client: Client, model: Classifier, data: object, *, n_jobs: int | None = None, on_progress: OnProgress | None = None
 ) -> Evaluation:
     """Compare the model's predictions with the labels of all files."""
+    if model.several is not None:
+        raise DotaddError("a model of several labels a row is evaluated on one machine: leave out the cluster")
     given = Partitions.of(data)
     total = Evaluator(model.classes)
     for one, skipped in _each(client, given, partial(_evaluate, data=given, threads=n_jobs or 1), model, on_progress):
@@ -244,6 +246,7 @@ def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threa
         found = model.evaluated(source, n_jobs=threads)
     except NoExamplesError:
         found = Evaluator(model.classes)
+    assert isinstance(found, Evaluator)
     return found.packed(), source.skipped
 
 

@@ -18,12 +18,14 @@ from dotadd._util.memory import Budget, available, parse_bytes, words
 from dotadd._util.threads import thread_count
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError
+from dotadd.estimators.label_groups import solve_in_groups, with_constants
 from dotadd.estimators.protocol import columns_read
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.expression import parse
 from dotadd.problem.columns import NO_LABELS, Columns, Tally, Targets
 from dotadd.problem.examples import InMemory
 from dotadd.problem.folds import Folds
+from dotadd.problem.label_columns import LabelTargets
 from dotadd.problem.lengths import READ, Lengths
 from dotadd.problem.on_disk import IN_FLIGHT, LEAST, OnDisk, least_memory, piece_bytes
 from dotadd.problem.problem import Intercept, Problem
@@ -58,6 +60,8 @@ class Found:
     names: Layout | None
     spread: float | None = None
     scales: float | None = None
+    several: str | None = None
+    """Where rows have several labels, how these were given; the results are then those of all labels."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ class How:
     resume: bool
     start: list[Result] | None = None
     keep_cache: bool = True
+    several: str | None = None
+    """How labels were given where rows may have several; None where that is refused."""
+    width: int | None = None
+    """How many columns indicators had."""
 
     def solver(self, name: str) -> Solver | None:
         """The solver that was asked for, or else the one that wrote the checkpoint to go on from; None for "auto"."""
@@ -116,6 +124,7 @@ class Stated:
     columns: Columns
     shape: Shape
     lengths: Lengths
+    several: str | None = None
 
     def found(self, source: Source, results: list[Result], solver: str, why: str) -> Found:
         """What a fit has found on them."""
@@ -123,9 +132,11 @@ class Stated:
         results = [replace(result, kept_rows=kept_rows, kept_bytes=kept_bytes) for result in results]
         phi, batch = self.phi, self.examples.batch
         spread, scales = self.lengths.measure(phi, batch), self.lengths.scales
+        if isinstance(self.targets, LabelTargets):
+            results = with_constants(results, self.targets.constant)
         return Found(
             phi, self.shape, self.targets.classes, results, len(batch), source, solver, why, source.names(), spread,
-            scales,
+            scales, self.several,
         )  # fmt: skip
 
     @property
@@ -152,7 +163,8 @@ def stated(
     require_room(phi, dtype, data, source)
     tally = Tally()
     tally.note(data)
-    targets = tally.targets(svm.C, svm.class_weight, source.name if data.from_file else data.path)
+    path = source.name if data.from_file else data.path
+    targets = tally.targets(svm.C, svm.class_weight, path, several=how.several is not None, width=how.width)
     columns, batch = targets.columns(data, None if folds is None else folds(data, targets)), data.batch
     del data  # labels of many millions of rows, as signs by now
     budget.take(batch.nbytes)
@@ -162,7 +174,9 @@ def stated(
     lengths = Lengths(how.announce)
     lengths.look(phi, batch)
     examples.on_norms = lengths.note
-    return Stated(examples, targets, columns, shape, lengths)
+    return Stated(
+        examples, targets, columns, shape, lengths, how.several if isinstance(targets, LabelTargets) else None
+    )
 
 
 def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how: How) -> Found:
@@ -174,7 +188,10 @@ def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how
     if (checkpoint := how.checkpoint_by(svm.solver, in_memory=True)) is not None:
         checkpoint.problem = _stated(svm, source, task.phi, task.targets)
         settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
-    solver, why, results = solve(svm.solver, problem, settings, how.start)
+    if task.several is not None and how.start is None:
+        solver, why, results = solve_in_groups(svm.solver, problem, settings)
+    else:
+        solver, why, results = solve(svm.solver, problem, settings, how.start)
     return task.found(source, results, solver, why)
 
 
@@ -189,6 +206,7 @@ class OnTheWay:
     budget: Budget
     lengths: Lengths
     spread: float | None
+    several: str | None = None
 
     @classmethod
     def of(
@@ -200,7 +218,8 @@ class OnTheWay:
             return resolved_map(how.phi, data, shape)
 
         survey = Survey.of(source, resolved, piece_bytes(max(budget, LEAST)), np.dtype(svm.dtype).type)
-        targets = survey.tally.targets(svm.C, svm.class_weight, source.name)
+        several = how.several is not None
+        targets = survey.tally.targets(svm.C, svm.class_weight, source.name, several=several, width=how.width)
         least = least_memory(survey.tally.rows)
         if budget < least:
             announce(f"{words(budget)} of memory is too little for {survey.tally.rows} rows: {words(least)} are used")
@@ -209,7 +228,11 @@ class OnTheWay:
         shared.take(memory if SOLVERS[solver].needs is Needs.PIECES else IN_FLIGHT * piece_bytes(memory))
         lengths, some = Lengths(announce), next(survey.pieces(targets, READ))[0]
         lengths.look(survey.phi, some)
-        return cls(survey, targets, memory, shared, lengths, lengths.measure(survey.phi, some))
+        spread = lengths.measure(survey.phi, some)
+        return cls(
+            survey, targets, memory, shared, lengths, spread,
+            how.several if isinstance(targets, LabelTargets) else None,
+        )  # fmt: skip
 
     def problem(self, svm: LinearSVM, targets: Targets | None = None, tried: Tried | None = None) -> Problem[OnDisk]:
         """The problem, or all problems of the folds and values of C that are tried."""
@@ -221,9 +244,11 @@ class OnTheWay:
     def found(self, source: Source, results: list[Result], solver: str, why: str) -> Found:
         """What a fit has found."""
         survey = self.survey
+        if isinstance(self.targets, LabelTargets):
+            results = with_constants(results, self.targets.constant)
         return Found(
             survey.phi, survey.shape, self.targets.classes, results, survey.tally.rows, source, solver, why,
-            source.names(), self.spread, self.lengths.scales,
+            source.names(), self.spread, self.lengths.scales, self.several,
         )  # fmt: skip
 
 

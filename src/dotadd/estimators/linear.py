@@ -27,6 +27,7 @@ from dotadd.solvers.result import Reason, Result, worst_of
 from dotadd.solvers.table import SOLVERS, TOLD, Needs, that_need
 from dotadd.sources import open as open_source
 from dotadd.sources.base import TooLargeError
+from dotadd.sources.label_sets import LISTS, given_sets
 
 ADVICE = {
     Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
@@ -80,7 +81,7 @@ class LinearSVM(Estimator):
     Attributes
     ----------
     model_ : Model, which predicts, saves itself and needs no estimator
-    result_ : Result, or a list with one for each class where there are several
+    result_ : Result, or a list with one for each class, or label, where there are several
     coef_, intercept_, classes_, n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -143,6 +144,11 @@ class LinearSVM(Estimator):
     ) -> Self:
         """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
 
+        Rows may have several labels: `y` is then lists, sets or tuples of labels, or an indicator matrix (0 and 1, a
+        column a label), or the data has them (`dotadd.open`: lists, or a separator). Each label is a binary problem,
+        and `predict` answers with lists of labels, or with indicators. A label that all rows have, or none, is
+        predicted always, or never.
+
         `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
         `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
 
@@ -166,7 +172,9 @@ class LinearSVM(Estimator):
         where = Checkpoint.asked(checkpoint, checkpoint_every, resume, keep_checkpoint)
         held = nullcontext() if where is None else where.held()
         earlier = [start] if isinstance(start, Result) else start
-        how = How(phi, on_progress, announce, where, resume, earlier, keep_cache)
+        given = given_sets(y)
+        several, width = (LISTS, None) if given is None else (given.kind, given.width)
+        how = How(phi, on_progress, announce, where, resume, earlier, keep_cache, several, width)
         if engine is not None:
             if y is not None or sample_weight is not None or start is not None:
                 raise DotaddError("with engine=, labels and weights are read from the files, and start= has no meaning")
@@ -182,7 +190,8 @@ class LinearSVM(Estimator):
         if self.solver in that_need(Needs.PARTS):
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
         solver = how.solver(self.solver)
-        source = open_source(X, column(y), sample_weight, like=columns_read(phi))
+        labels = column(y) if given is None else given.y
+        source = open_source(X, labels, sample_weight, like=columns_read(phi))
         budget = memory_for(self, how)
         source.bound(budget)
         data = None
@@ -277,9 +286,9 @@ class LinearSVM(Estimator):
             training["virtual"] = repr(transforms)
         untrained = [k for k, result in enumerate(results) if not result.trained]
         b = np.array([result.intercept for result in results])
-        self.model_ = Model(phi, found.shape, w, b, found.classes, training, found.names, untrained)
+        self.model_ = Model(phi, found.shape, w, b, found.classes, training, found.names, untrained, found.several)
         self.model_.read_as = {} if source is None else source.read_as()
-        self.result_ = results[0] if len(results) == 1 else results
+        self.result_ = results[0] if len(results) == 1 and found.several is None else results
         self.n_iter_ = max(1, max(result.passes for result in results))
         if found.shape.n_features is not None:
             self.n_features_in_ = found.shape.n_features

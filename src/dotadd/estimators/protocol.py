@@ -24,6 +24,7 @@ from dotadd.features.linear import Linear
 from dotadd.model.file import NO_PROBABILITIES, Classifier, classifier_tags
 from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
+from dotadd.sources.label_sets import ONE_EACH, given_sets
 from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
@@ -90,11 +91,11 @@ class Estimator:
         model: Classifier = self.model_
         return model.decision_function(X, n_jobs=self.n_jobs)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels."""
+    def predict(self, X: Any) -> Any:
+        """Labels: an array, or where rows may have several, lists of labels or an indicator matrix, as they were given
+        to fit."""
         scores = self.decision_function(X)
-        labels: np.ndarray = self.classes_[self.model_.winners(scores)]
-        return labels
+        return self.model_.labels_of(scores)
 
     def explain(
         self, X: object, *, method: str = "auto", target: object = None, largest: int = 20, rows: int | None = None
@@ -137,7 +138,7 @@ class Estimator:
         if y is not None:  # a table that has its labels has one more column
             self._check_feature_names(X)
         model: Classifier = self.model_
-        return model.score(X, column(y), sample_weight, n_jobs=self.n_jobs)
+        return model.score(X, column(y) if model.several is None else y, sample_weight, n_jobs=self.n_jobs)
 
     def set_fit_request(self, **requests: bool | str | None) -> Self:
         """Say which arguments of `fit` pipelines and searches of scikit-learn hand on, where its metadata routing is
@@ -306,9 +307,12 @@ def _listed(names: list[str], at_most: int = 5) -> str:
 
 
 def column(y: Any) -> Any:
-    """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does."""
+    """y as one column; a second dimension of length one is dropped with a warning, as scikit-learn does. Several labels
+    a row are refused."""
     if y is None:
         return None
+    if given_sets(y) is not None:
+        raise DotaddError(ONE_EACH)
     array = np.asarray(y)
     if array.ndim != 2 or array.shape[1] != 1:
         return array

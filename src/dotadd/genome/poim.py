@@ -187,7 +187,7 @@ def _checked_chances(chances: object, length: int, size: int) -> np.ndarray:
 def _column(model: Model, target: object) -> int:
     """Which column of the scores to explain."""
     classes = model.classes.tolist()
-    if len(classes) == 2:
+    if model.two:
         if target is not None and target != classes[1]:
             raise DotaddError(f"scores of a model with two classes are those of the second, {classes[1]!r}")
         return 0

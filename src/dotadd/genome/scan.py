@@ -82,7 +82,7 @@ def window_length(model: Classifier, before: int | None = None) -> int:
             f"the model was trained on strings of different lengths, up to {length} letters; a scan needs one that was "
             "trained on windows of one length"
         )
-    if len(model.classes) != 2:
+    if not model.two:
         raise ModelError(f"the model tells {len(model.classes)} classes apart; a scan needs one of two")
     if length < (before or 0) + 2:
         what = f"{before} letters and then the two of the signal" if before else "the two letters of the signal"

@@ -29,6 +29,7 @@ from dotadd.errors import DataError, DotaddError, ModelError, as_written
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.sources.around import by_name
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.label_sets import are_sets
 from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
@@ -37,17 +38,19 @@ if TYPE_CHECKING:
     from dotadd.explain.explanation import Explanation
     from dotadd.model.evaluation import Evaluator
     from dotadd.model.probability import Calibration
+    from dotadd.model.several_labels import LabelEvaluator
     from dotadd.model.threshold import Purposeful, Threshold
 
 Record = dict[str, Any]  # what JSON can hold, by name
-FORMAT = 5  # the newest; each is written where it is enough
-# Of a threshold, which older versions would not heed; of maps of text, which read Unicode since then; a kernel; tensors
-# of phi; none of these.
-CUT, TEXT, KERNEL, STATE, PLAIN = 5, 4, 3, 2, 1
+FORMAT = 6  # the newest; each is written where it is enough
+# Of several labels a row, and of a threshold, which older versions would not heed; of maps of text, which read Unicode
+# since then; a kernel; tensors of phi; none of these.
+SEVERAL, CUT, TEXT, KERNEL, STATE, PLAIN = 6, 5, 4, 3, 2, 1
 NO_PROBABILITIES = (
     'there are scores and no probabilities: train with loss="logistic", or learn them from rows that training has not '
     "seen by model.calibrate(X, y) (dotadd calibrate)"
 )
+SEVERAL_GIVEN = "there are several labels a row, and the model was trained on one each"
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 
 
@@ -56,7 +59,8 @@ class Classifier:
     that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
     binary problems that training did not come to, unless it came to none: their answers do not count. `calibration`
     makes probabilities of scores, which those of the logistic loss have without; scores of two classes mean the second
-    above 0, or above a `threshold`."""
+    above 0, or above a `threshold`. Where rows may have `several` labels, this tells how they were given, and classes
+    are labels: a row has those whose scores are above 0."""
 
     splits: ClassVar[bool] = True
     """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
@@ -68,7 +72,9 @@ class Classifier:
         training: Record | None,
         columns: Layout | None = None,
         untrained: Sequence[int] = (),
+        several: str | None = None,
     ) -> None:
+        self.several = several
         self.shape, self.classes, self.columns = shape, np.asarray(classes), columns
         self.untrained = tuple(untrained)
         if not all(isinstance(k, int) and 0 <= k < self.problems for k in self.untrained):
@@ -80,6 +86,11 @@ class Classifier:
         self.written: dict[str, str] = {}  # version and date, of a model that was loaded from a file
         self.calibration: Calibration | None = None
         self.threshold: Threshold | None = None
+
+    @property
+    def two(self) -> bool:
+        """Whether it tells two classes apart, by one score."""
+        return self.several is None and len(self.classes) == 2
 
     @property
     def problems(self) -> int:
@@ -138,9 +149,18 @@ class Classifier:
         source = open_source(X, like=self.like(labels=False), read_as=self.read_as)
         return np.concatenate([scores for _, scores in self.decision_chunks(source, n_jobs=n_jobs)])
 
-    def predict(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
-        """Labels of anything `dotadd.open` takes."""
-        return self.classes[self.winners(self.decision_function(X, n_jobs=n_jobs))]
+    def predict(self, X: object, *, n_jobs: int | None = None) -> Any:
+        """Labels of anything `dotadd.open` takes: an array, or where rows may have several, lists of labels or an
+        indicator matrix, as they were given for training."""
+        return self.labels_of(self.decision_function(X, n_jobs=n_jobs))
+
+    def labels_of(self, scores: np.ndarray) -> Any:
+        """The labels that scores speak for."""
+        if self.several is None:
+            return self.classes[self.winners(scores)]
+        from dotadd.model.several_labels import as_given
+
+        return as_given(scores > 0.0, self.classes, self.several)
 
     def explain(
         self,
@@ -164,7 +184,7 @@ class Classifier:
         if self.calibration is None and self.training.get("loss") == "logistic":
             from dotadd.model.probability import Calibration
 
-            return Calibration.of_logistic(1 if len(self.classes) == 2 else len(self.classes))
+            return Calibration.of_logistic(1 if self.two else len(self.classes))
         return self.calibration
 
     @property
@@ -187,14 +207,28 @@ class Classifier:
         return logarithms
 
     def _predict_proba(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
-        curves = self.probability
-        assert curves is not None
-        return curves.probabilities(self.decision_function(X, n_jobs=n_jobs))
+        return self.probabilities(self.decision_function(X, n_jobs=n_jobs))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """The probabilities that scores stand for, where there are any; those of several labels a row are each for
+        itself."""
+        if (curves := self.probability) is None:
+            raise DotaddError(NO_PROBABILITIES)
+        return curves.probabilities(scores, together=self.several is None)
 
     def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
-        """Accuracy. What is not given, labels or weights, X brings itself, as a file or another source does."""
+        """Accuracy; where rows have several labels, all of them have to be right. What is not given, labels or weights,
+        X brings itself, as a file or another source does."""
         from dotadd.model.evaluation import Evaluator  # training has no need of it
 
+        if self.several is not None:
+            from dotadd.model.several_labels import LabelEvaluator, require_sets
+
+            given = None if y is None else require_sets(y)
+            several = LabelEvaluator(len(self.classes))
+            for truth, scores, weight in self._labelled(X, given, sample_weight, n_jobs):
+                several.see_sets(truth, scores > 0.0, self.classes, weight, strange=True)
+            return several.finish().exact
         found = Evaluator(self.classes, areas=False)
         for truth, scores, weight in self._labelled(X, y, sample_weight, n_jobs):
             found.see(truth, scores, self.classes[self.winners(scores)], weight)
@@ -215,6 +249,8 @@ class Classifier:
         from dotadd.model.probability import calibrate
         from dotadd.model.threshold import choose_threshold
 
+        if self.several is not None:
+            raise DotaddError('several labels a row are not calibrated: train with loss="logistic" for probabilities')
         seen = list(self._labelled(X, y, sample_weight, n_jobs))
         if not seen:
             raise DataError("has no rows that can be used")
@@ -240,20 +276,28 @@ class Classifier:
             truth = chunk.y if labels is None else labels[rows]
             if truth is None:
                 raise DataError("has no labels to score against", source.name)
+            if self.several is None and are_sets(truth):
+                raise DataError(SEVERAL_GIVEN, source.name)
             yield np.asarray(truth), scores, chunk.weight if weights is None else weights[rows]
             seen += len(chunk)
         for what, given in (("labels", labels), ("weights", weights)):
             if given is not None and len(given) != seen:
                 raise DataError(f"{seen:,} rows and {len(given):,} {what} do not pair up", source.name)
 
-    def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator:
+    def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator | LabelEvaluator:
         """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory."""
         from dotadd.model.evaluation import Evaluator
 
+        if self.several is not None:
+            from dotadd.model.several_labels import evaluated
+
+            return evaluated(self, source, n_jobs)
         found, curves = Evaluator(self.classes), self.probability
         for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
             if chunk.y is None:
                 raise DataError("there are no labels to compare with; name their column with --label", chunk.path)
+            if are_sets(chunk.y):
+                raise DataError(SEVERAL_GIVEN, source.name)
             strange = np.flatnonzero(~np.isin(chunk.y, self.classes))
             if len(strange):
                 label = as_written(np.asarray(chunk.y)[strange[0]].item())
@@ -318,7 +362,13 @@ class Classifier:
         from dotadd._version import __version__
         from dotadd.features.expression import reads_text
 
-        number = TEXT if any(reads_text(str(value)) for value in record.values()) else number
+        number = (
+            SEVERAL
+            if self.several is not None
+            else TEXT
+            if any(reads_text(str(value)) for value in record.values())
+            else number
+        )
         header = {
             "format": number if self.threshold is None else CUT,
             "version": __version__,
@@ -326,6 +376,7 @@ class Classifier:
             **record,
             "shape": self.shape.to_dict(),
             "classes": _classes_to_json(self.classes),
+            **({} if self.several is None else {"several": self.several}),
             **({} if self.columns is None else {"columns": self.columns.to_dict()}),
             **({"untrained": self.untrained} if self.untrained else {}),
             **({"read_as": jsonable(self.read_as)} if self.read_as else {}),

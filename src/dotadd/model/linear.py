@@ -37,7 +37,8 @@ class Model(Classifier):
     """A trained linear classifier.
 
     `phi` is resolved for data of `shape`. `w` has one row for two classes (positive scores mean the second) and one
-    row for each class otherwise; `intercept` has a number for each row of w. `training` records how w was found.
+    row for each class, or for each of several labels that a row may have, otherwise; `intercept` has a number for each
+    row of w. `training` records how w was found.
     """
 
     def __init__(
@@ -50,12 +51,17 @@ class Model(Classifier):
         training: Record | None = None,
         columns: Layout | None = None,
         untrained: Sequence[int] = (),
+        several: str | None = None,
     ) -> None:
-        super().__init__(shape, classes, training, columns, untrained)
+        super().__init__(shape, classes, training, columns, untrained, several)
         self.phi = phi
         self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
         rows = self.problems
-        if len(self.classes) < 2 or self.w.shape != (rows, phi.dim) or self.intercept.shape != (rows,):
+        if (
+            len(self.classes) < (2 if several is None else 1)
+            or self.w.shape != (rows, phi.dim)
+            or self.intercept.shape != (rows,)
+        ):
             raise ModelError(
                 f"{len(self.classes)} classes and {phi!r} with {phi.dim} features do not fit weights of shape "
                 f"{self.w.shape} and an intercept of shape {self.intercept.shape}"
@@ -63,7 +69,7 @@ class Model(Classifier):
 
     @property
     def problems(self) -> int:
-        return 1 if len(self.classes) == 2 else len(self.classes)
+        return 1 if self.two else len(self.classes)
 
     def never_predicted(self) -> np.ndarray:
         return np.array(self.untrained, np.int64)
@@ -76,7 +82,7 @@ class Model(Classifier):
         examples = InMemory(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
         out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
         out[self.never_predicted()] = -np.inf
-        return out[0] if len(out) == 1 else np.ascontiguousarray(out.T)
+        return out[0] if self.two else np.ascontiguousarray(out.T)
 
     def fitting(self, chunk: Chunk) -> Chunk:
         chunk = replace(chunk, batch=chunk.batch.own())
@@ -89,6 +95,8 @@ class Model(Classifier):
             "features": repr(self.phi),
             "shape": self.shape.to_dict(),
             "classes": self.classes.tolist(),
+            "several_labels": self.several,
+            "separator": self.read_as.get("separator"),
             "dim": self.phi.dim,
             "dtype": str(self.w.dtype),
             "intercept": self.intercept.tolist(),
@@ -135,7 +143,7 @@ def load(
     try:
         model = Model(
             phi, stored.shape, w, np.array(intercept), stored.classes, stored.training, stored.columns,
-            stored.untrained,
+            stored.untrained, stored.several,
         )  # fmt: skip
     except ModelError as error:
         raise ModelError(f"{stored.path}: {error}") from error

@@ -28,7 +28,7 @@ def map_of_lmers(model: Classifier, path: str) -> TabledLmers:
     phi = lmer_map(model)
     if phi is None:
         raise ModelError(f"{path}: the model does not count gapped k-mers: train it with Gkm(), or give one of LS-GKM")
-    if len(model.classes) != 2:
+    if not model.two:
         raise ModelError(f"{path}: the model has {len(model.classes)} classes, and l-mers a weight for each of them")
     return phi
 

@@ -63,21 +63,32 @@ def predicted(
 ) -> dict[str, np.ndarray]:
     """The columns of predictions, in their order, for rows with these scores.
 
-    `label` has the number of the class, which each format writes in its own way, and every other column a number for
-    each row. There is one score for two classes, and one for each class of more; and the same of probabilities, if
-    they are asked for, of two classes that of the second.
+    `label` has the number of the class, which each format writes in its own way, or where rows have several labels
+    the numbers of these, and every other column a number for each row. There is one score for two classes, and one for
+    each class of more; and the same of probabilities, if they are asked for, of two classes that of the second.
     """
-    found = {LABEL: model.winners(score)} if labels else {}
+    found = {LABEL: _numbers(model, score)} if labels else {}
     kinds = {"score": score}
     if probability:
-        sure = chances(model).probabilities(score)
-        kinds["probability"] = sure[:, 1] if len(model.classes) == 2 else sure
+        chances(model)
+        sure = model.probabilities(score)
+        kinds["probability"] = sure[:, 1] if model.two else sure
     for kind, values in kinds.items():
-        if len(model.classes) == 2:
+        if model.two:
             found[kind] = values
         else:
             names = (f"{kind}_{as_written(label)}" for label in model.classes.tolist())
             found |= zip(names, values.T, strict=True)
+    return found
+
+
+def _numbers(model: Classifier, score: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    if model.several is None:
+        return model.winners(score)
+    found = np.empty(len(score), np.object_)
+    found[:] = [np.flatnonzero(row).tolist() for row in score > 0.0]
     return found
 
 
@@ -122,6 +133,7 @@ class TextPredictions(Predictions):
         super().__init__(model, labels=labels, probability=probability)
         self.file = file
         self.classes = [self.cell(label) for label in model.classes.tolist()]
+        self.separator = str(model.read_as.get("separator", ","))
 
     def begin(self, carried: dict[str, pa.Array], names: Sequence[str]) -> None:
         self.lines([(*carried, *names)])
@@ -129,8 +141,12 @@ class TextPredictions(Predictions):
     def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
         cells: list[list[str]] = [[self.cell(value) for value in array.to_pylist()] for array in carried.values()]
         for name, values in found.items():
-            cells.append([self.classes[k] for k in values.tolist()] if name == LABEL else [f"{v:.9g}" for v in values])
+            cells.append([self._label(k) for k in values.tolist()] if name == LABEL else [f"{v:.9g}" for v in values])
         self.lines(zip(*cells, strict=True))
+
+    def _label(self, k: int | list[int]) -> str:
+        """The label of a row, or its labels."""
+        return self.separator.join(self.classes[one] for one in k) if isinstance(k, list) else self.classes[k]
 
     def cell(self, value: object) -> str:
         """A value as text."""
@@ -187,11 +203,14 @@ class JsonLines(TextPredictions):
     def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
         columns = {name: array.to_pylist() for name, array in carried.items()}
         for name, values in found.items():
-            columns[name] = [self.values[k] for k in values.tolist()] if name == LABEL else values.tolist()
+            columns[name] = [self._value(k) for k in values.tolist()] if name == LABEL else values.tolist()
         for row in zip(*columns.values(), strict=True):
             finite = (None if isinstance(one, float) and not math.isfinite(one) else one for one in row)
             record = dict(zip(columns, finite, strict=True))
             self.file.write(json.dumps(record, allow_nan=False, default=str) + "\n")
+
+    def _value(self, k: int | list[int]) -> object:
+        return [self.values[one] for one in k] if isinstance(k, list) else self.values[k]
 
 
 class TablePredictions(Predictions):
@@ -213,23 +232,33 @@ class TablePredictions(Predictions):
         import pyarrow as pa
 
         types = {name: array.type for name, array in carried.items()}
-        own = {name: self._labels.type if name == LABEL else pa.float64() for name in names}
+        kind = self._labels.type if self.model.several is None else pa.list_(self._labels.type)
+        own = {name: kind if name == LABEL else pa.float64() for name in names}
         self._schema = pa.schema(types | own)
         self._writer = self._opened(self._schema)
 
     def rows(self, carried: dict[str, pa.Array], found: dict[str, np.ndarray]) -> None:
         import pyarrow as pa
 
-        own = {name: self._labels.take(pa.array(v)) if name == LABEL else v for name, v in found.items()}
+        own = {name: self._taken(v) if name == LABEL else v for name, v in found.items()}
         self._writer.write_batch(pa.RecordBatch.from_pydict(carried | own, self._schema))
+
+    def _taken(self, numbers: np.ndarray) -> pa.Array:
+        import numpy as np
+        import pyarrow as pa
+
+        if self.model.several is None:
+            return self._labels.take(pa.array(numbers))
+        ends = np.cumsum([0, *map(len, numbers)])
+        flat = pa.array([k for some in numbers for k in some], pa.int64())
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), self._labels.take(flat))
 
     def end(self) -> None:
         """A file of no rows has columns, too."""
         import numpy as np
 
         if not self._begun:
-            classes = len(self.model.classes)
-            self.write(np.zeros(0 if classes == 2 else (0, classes)))
+            self.write(np.zeros(0 if self.model.two else (0, len(self.model.classes))))
 
 
 def _arrow_labels(model: Classifier) -> pa.Array:

@@ -46,15 +46,18 @@ class Calibration:
         """That of the logistic loss, whose scores are logarithms of odds."""
         return cls("sigmoid", (np.array([[1.0], [0.0]]),) * columns)
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+    def probabilities(self, scores: np.ndarray, *, together: bool = True) -> np.ndarray:
         """An array of shape (rows, classes) whose rows sum to one, of scores as `decision_function` has them. A class
-        that was not trained, of score -inf, has none of it."""
+        that was not trained, of score -inf, has none of it. Labels of which a row may have several do not sum to one:
+        they are not taken `together`."""
         scores = np.asarray(scores, np.float64)
         if scores.ndim == 1:
             return np.stack(self._curve(0, scores)[::-1], axis=1)
         out = np.stack([self._curve(k, column)[0] for k, column in enumerate(scores.T)], axis=1)
         possible = scores > -np.inf
         out[~possible] = 0.0
+        if not together:
+            return out
         total = out.sum(axis=1, keepdims=True)
         nothing = total[:, 0] == 0.0  # the score of no class speaks for it: all are as likely
         out[nothing] = possible[nothing]

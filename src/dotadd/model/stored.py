@@ -15,6 +15,7 @@ from dotadd.errors import DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.model.file import FORMAT, TEXT, Classifier, Record
 from dotadd.sources.base import remembered
+from dotadd.sources.label_sets import KINDS
 from dotadd.sources.table import Layout
 
 Made = TypeVar("Made")
@@ -61,6 +62,9 @@ class Stored:
             columns = self.record.get("columns")  # of a table that was trained on by a version that knew names
             self.columns = None if columns is None else Layout.from_dict(columns)
             self.untrained = list(self.record.get("untrained", ()))
+            self.several = self.record.get("several")  # where rows have several labels, how these were given
+            if self.several is not None and self.several not in KINDS:
+                raise ValueError(f"several labels as {self.several}")
             self.read_as = remembered(self.record.get("read_as", {}))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: the model's header is damaged ({type(error).__name__}: {error})") from error
@@ -85,7 +89,7 @@ class Stored:
         """Give a model what others need not have: version and date, how to read data, probabilities, a threshold."""
         model.read_as = self.read_as
         model.written = {key: str(self.record.get(key)) for key in ("version", "date")}
-        columns, what = 1 if len(model.classes) == 2 else len(model.classes), "threshold"
+        columns, what = 1 if model.two else len(model.classes), "threshold"
         try:
             if (cut := self.record.get(what)) is not None:
                 from dotadd.model.threshold import Threshold

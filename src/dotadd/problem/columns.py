@@ -17,6 +17,7 @@ import numpy as np
 from dotadd.errors import DataError, DotaddError, as_written
 from dotadd.problem.folds import Folds
 from dotadd.sources.base import Chunk
+from dotadd.sources.label_sets import ONE_EACH, Labels, are_sets
 
 TOLD = 10  # labels of the data that a complaint about another one tells
 
@@ -33,6 +34,31 @@ class BinaryColumn(NamedTuple):
     def cost(self) -> np.ndarray:
         """The cost of each row."""
         return self.costs[self.codes] * self.weight if len(self.weight) else self.costs[self.codes]
+
+
+class LabelTable(NamedTuple):
+    """A number for each of `size` codes, which is written out when it is asked for: one for those that have a label,
+    and one for the others."""
+
+    size: int
+    having: np.ndarray
+    without: float
+    other: float
+
+    def array(self) -> np.ndarray:
+        found = np.full(self.size, self.without, np.int8 if isinstance(self.without, int) else np.float64)
+        found[self.having] = self.other
+        return found
+
+    def times(self, factor: float) -> LabelTable:
+        return self._replace(without=factor * self.without, other=factor * self.other)
+
+
+Table = np.ndarray | LabelTable
+
+
+def _array(table: Table) -> np.ndarray:
+    return table.array() if isinstance(table, LabelTable) else table
 
 
 MOST_CODES = 1 << 16
@@ -53,11 +79,11 @@ class Columns:
     def __init__(
         self,
         codes: np.ndarray,
-        signs: Sequence[np.ndarray],
-        costs: Sequence[np.ndarray],
+        signs: Sequence[Table],
+        costs: Sequence[Table],
         weight: np.ndarray | None = None,
     ) -> None:
-        self._codes = codes.astype(np.uint16, copy=False)
+        self._codes = codes if codes.dtype == np.uint32 else codes.astype(np.uint16, copy=False)
         self._signs, self._costs, self._weight = list(signs), list(costs), weight
         self._made: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()  # costs that somebody holds
 
@@ -81,18 +107,21 @@ class Columns:
     def __getitem__(self, k: int) -> BinaryColumn:
         """Problem k as it is held."""
         return BinaryColumn(
-            self._codes, self._signs[k], self._costs[k], NO_WEIGHT if self._weight is None else self._weight
+            self._codes,
+            _array(self._signs[k]),
+            _array(self._costs[k]),
+            NO_WEIGHT if self._weight is None else self._weight,
         )
 
     def sign(self, k: int, rows: np.ndarray | slice | None = None) -> np.ndarray:
         """The signs of these rows (all by default) in problem k."""
-        return self._signs[k][self._codes if rows is None else self._codes[rows]]
+        return _array(self._signs[k])[self._codes if rows is None else self._codes[rows]]
 
     def cost(self, k: int, rows: np.ndarray | slice | None = None) -> np.ndarray:
         """The costs of these rows (all by default) in problem k. Problems in which all rows cost the same share one
         array, which nobody writes to."""
         if rows is not None:
-            cost = self._costs[k][self._codes[rows]]
+            cost = _array(self._costs[k])[self._codes[rows]]
             return cost if self._weight is None else cost * self._weight[rows]
         made = self._made.get(id(self._costs[k]))
         if made is None:
@@ -101,7 +130,11 @@ class Columns:
 
     def counts(self, rows: np.ndarray | slice) -> np.ndarray:
         """Whether each of these rows counts in any of the problems."""
-        counts = np.logical_or.reduce([costs > 0.0 for costs in self._costs])[self._codes[rows]]
+        each = {id(costs): costs for costs in self._costs}.values()
+        if any(isinstance(costs, LabelTable) for costs in each):  # in which no code costs nothing
+            counts = np.ones(len(self._codes[rows]), np.bool_)
+        else:
+            counts = np.logical_or.reduce([_array(costs) > 0.0 for costs in each])[self._codes[rows]]
         return counts if self._weight is None else counts & (self._weight[rows] > 0.0)
 
     def take(self, rows: np.ndarray | slice) -> Columns:
@@ -111,7 +144,9 @@ class Columns:
 
     def times(self, factor: float) -> Columns:
         """The same with all costs multiplied."""
-        products = {id(costs): factor * costs for costs in self._costs}
+        products = {
+            id(costs): costs.times(factor) if isinstance(costs, LabelTable) else factor * costs for costs in self._costs
+        }
         return Columns(self._codes, self._signs, [products[id(costs)] for costs in self._costs], self._weight)
 
     def only(self, ks: Sequence[int]) -> Columns:
@@ -220,6 +255,7 @@ class Tally:
         self.classes: np.ndarray | None = None
         self.totals = np.empty(0)  # weight of each class
         self.lightest = np.inf  # weight of an example that counts
+        self.sets: dict[Labels, float] = {}  # where rows have several labels: weight of the rows with these
 
     def note(self, chunk: Chunk) -> None:
         if chunk.y is None:
@@ -241,7 +277,10 @@ class Tally:
         if weight is not None:
             self.lightest = float(np.min(weight, where=weight > 0.0, initial=self.lightest))
         self.rows += len(y)
-        if len(y):
+        if are_sets(y):
+            for one, each in zip(y.tolist(), [1.0] * len(y) if weight is None else weight.tolist(), strict=True):
+                self.sets[one] = self.sets.get(one, 0.0) + each
+        elif len(y):
             self._count(*_unique(y), weight)
 
     def _count(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
@@ -255,8 +294,21 @@ class Tally:
         totals[np.searchsorted(known, classes)] += found
         self.classes, self.totals = known, totals
 
-    def targets(self, C: float, class_weight: Mapping[Any, float] | str | None, path: str | None) -> Targets:
-        """What there is to separate, if there are two classes that count."""
+    def targets(
+        self,
+        C: float,
+        class_weight: Mapping[Any, float] | str | None,
+        path: str | None,
+        *,
+        several: bool = False,
+        width: int | None = None,
+    ) -> Targets:
+        """What there is to separate, if there are two classes that count. Several labels a row are refused unless
+        `several`; there are then `width` of them, where they are numbers."""
+        if self.sets:
+            if not several:
+                raise DataError(ONE_EACH, path)
+            return self._label_targets(C, class_weight, path, width)
         classes = self.classes
         if classes is None:
             raise DataError("no row is left to train on", path)
@@ -271,26 +323,52 @@ class Tally:
             with np.errstate(over="ignore"):  # told below
                 factors = self.totals.sum() / (len(classes) * self.totals)
         elif class_weight is not None:
-            class_weight = _by_label(class_weight, classes.tolist())
-            for label, weight in class_weight.items():
-                if not positive(weight):
-                    shown = f"{weight:g}" if isinstance(weight, float) else repr(weight)
-                    message = f"class_weight gives class {label!s} the weight {shown}, which is no number above 0"
-                    raise DotaddError(f"{message}: all classes have to count")
-            factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
-        return Targets(classes, self._costs(C, factors))
+            factors = _factors(class_weight, classes)
+        return Targets(classes, self._costs(C, factors, self.totals))
 
-    def _costs(self, C: float, factors: np.ndarray) -> np.ndarray:
+    def _label_targets(
+        self, C: float, class_weight: Mapping[Any, float] | str | None, path: str | None, width: int | None
+    ) -> Targets:
+        """The same where rows have several labels. Weights of labels are those of the rows that have them, each in its
+        own problem; "balanced" lets the rows with a label weigh as much as those without."""
+        from dotadd.problem.label_columns import LabelTargets, labels_in
+
+        labels, totals = labels_in(self.sets, width, path)
+        whole = sum(self.sets.values())
+        sure = float(np.log1p(whole))  # odds of n + 1 to 1, as Platt has them
+        constant = {k: sure if total else -sure for k, total in enumerate(totals.tolist()) if total in (0.0, whole)}
+        if len(constant) == len(labels):
+            raise DataError("all rows have the same labels: there is nothing to tell apart", path)
+        both = np.stack([whole - totals, totals])
+        factors = np.ones(both.shape)
+        if isinstance(class_weight, str):
+            factors = np.divide(0.5 * whole, both, out=factors, where=both > 0.0)
+        elif class_weight is not None:
+            factors[1] = _factors(class_weight, labels)
+        return LabelTargets.of(self.sets, labels, self._costs(C, factors, both), constant)
+
+    def _costs(self, C: float, factors: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """C times the weight of each class, if float64 can tell what the examples cost, alone and together."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             costs = C * factors
-            least, total = costs.min() * min(1.0, self.lightest), float(np.sum(costs * np.maximum(self.totals, 1.0)))
+            least, total = costs.min() * min(1.0, self.lightest), float(np.sum(costs * np.maximum(totals, 1.0)))
         if not (least >= np.finfo(np.float64).tiny and total < np.inf):
             side = "small" if total < np.inf else "large"
             raise DotaddError(
                 f"C = {C:g} times weights of classes and examples is too {side} for a number: bring them closer to 1"
             )
         return costs
+
+
+def _factors(class_weight: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
+    """The weight of each class, 1 where none is given."""
+    class_weight = _by_label(class_weight, classes.tolist())
+    for label, weight in class_weight.items():
+        if not positive(weight):
+            shown = f"{weight:g}" if isinstance(weight, float) else repr(weight)
+            message = f"class_weight gives class {label!s} the weight {shown}, which is no number above 0"
+            raise DotaddError(f"{message}: all classes have to count")
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
 
 
 def _by_label(class_weight: Mapping[Any, float], classes: list[Any]) -> dict[Any, float]:

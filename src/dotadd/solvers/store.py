@@ -244,6 +244,7 @@ class Store:
         """What lies beside the rows that are at these places now."""
         if self.columns is None:
             self.columns = columns.take(slice(0, 0))
+            self.codes = self.codes.astype(columns[0].codes.dtype)
             if columns.weighted:
                 self._beside_rows = (*self._beside_rows, "weight")
         self._grow()

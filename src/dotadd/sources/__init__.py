@@ -25,6 +25,7 @@ def open(
     label: str | int | None = None,
     column: str | int | None = None,
     weight: str | int | None = None,
+    separator: str | None = None,
     labels: str | os.PathLike[str] | None = None,
     header: bool | None = None,
     zero_based: bool | None = None,
@@ -48,7 +49,8 @@ def open(
         file that exists; a list of `pathlib.Path` is always read as files. In a folder each file is an example, whose
         label is the name of the topmost subfolder that it lies in: gray images of one size (PNG and JPEG, needs pillow)
         if at least half of its files are images, and else texts, as bytes. Hidden files are left out.
-    y, sample_weight : labels and weights in the order of the rows; they replace those of the file.
+    y, sample_weight : labels and weights in the order of the rows; they replace those of the file. Several labels a
+        row are lists, sets or tuples of them, or a matrix of 0 and 1 with a column a label.
     format : the name of the format, such as "libsvm", where neither the name of the file nor its beginning tells; the
         README lists them. For a folder it is "texts" or "images".
     label : the column of the label; for FASTA the field of the header, for .npz the array. Files use a column called
@@ -59,6 +61,8 @@ def open(
         weight are features, or else the only column of text. CSV without a header: the columns' numbers, from 0. Of
         .npz, the only array of 2 or 3 dimensions is read, or else the only one of text.
     weight : the column, or array, of the weights.
+    separator : what stands between labels, where a cell of the label's column may have several, such as "," in
+        "grain,wheat"; an empty cell has none. Lists in JSON lines, Arrow and Parquet need none.
     labels : a second file. For FASTA, lattices and folders, one of names and labels; for idx images, the idx
         file of the labels, by default the one beside them (train-labels-idx1-ubyte for train-images-idx3-ubyte).
     header : False for CSV or TSV whose first line is an example; columns are then called by their numbers, from 0.
@@ -82,12 +86,15 @@ def open(
 
     if on_bad_row not in ("error", "skip"):
         raise DotaddError(f"on_bad_row must be 'error' or 'skip', not {on_bad_row!r}")
+    if separator is not None and not separator.strip(" "):
+        raise DotaddError(f"separator={separator!r}: give what stands between labels, such as ','")
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise DotaddError(f"dtype must be float32 or float64, not {dtype!r}")
     given: Options = {
         "column": column,
         "label": label,
         "weight": weight,
+        "separator": separator,
         "labels": None if labels is None else os.fspath(labels),
         "header": header,
         "zero_based": zero_based,
@@ -188,6 +195,8 @@ def _open_file(path: str, format: str | None, options: Options, on_bad_row: str,
         found = format_named(format or format_of_like(path, as_before))
     if as_before is not None and found.source == format_named(as_before).source:
         options = {name: value for name, value in before.items() if found.takes(name) and name != "format"} | options
+    if "separator" in before and "separator" not in options and found.takes("separator"):
+        options = options | {"separator": before["separator"]}
     return found.open(path, options, on_bad_row)
 
 

@@ -14,6 +14,7 @@ from dotadd._util.growing import Growing
 from dotadd.data.batches import Batch, DenseRows
 from dotadd.data.ragged import Ragged, joined
 from dotadd.errors import DataError
+from dotadd.sources.label_sets import are_sets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 32 << 20
 Options = dict[str, Any]  # of `open`, by name
 Rows = slice | np.ndarray  # numbers of rows
-REMEMBERED = ("format", "label", "column", "zero_based", "dtype", "size", "symbols", "semiring")
+REMEMBERED = ("format", "label", "separator", "column", "zero_based", "dtype", "size", "symbols", "semiring")
 # Options that say how data is written, and not which of it, nor what to do with bad rows.
 CACHE = ".dotadd.arrow"  # how the name of an Arrow copy beside a text file ends
 
@@ -45,7 +46,8 @@ class Chunk:
 
     `path` and `lines` (line number of each row, from 1) tell where a row came from; None for arrays in memory. Where
     rows of several files were joined, `files` holds the first row and the path of each. What reads text gives labels as
-    the `words` that are written there, and `FileSource` makes `y` of them (`labels.settled`). `ids` are columns that
+    the `words` that are written there, and `FileSource` makes `y` of them (`labels.settled`). Where rows have several
+    labels, `y` has tuples of these (`label_sets.py`). `ids` are columns that
     say which rows these are, on their way from the data to the predictions.
     """
 
@@ -56,7 +58,7 @@ class Chunk:
     path: str | None = None
     lines: np.ndarray | None = None
     files: tuple[tuple[int, str | None], ...] | None = None
-    words: list[str] | None = None
+    words: list[str] | list[tuple[str, ...]] | None = None
     ids: pa.RecordBatch | None = None
 
     def __len__(self) -> int:
@@ -361,6 +363,8 @@ def require_alike(first: Chunk, chunk: Chunk) -> None:
         refuse(f"has rows of shape {b.values.shape[1:]}, and what came before {a.values.shape[1:]}")
     if (first.y is None) != (chunk.y is None):
         refuse("has labels, and what came before has none" if first.y is None else "has no labels, unlike the rest")
+    if len(first) and len(chunk) and are_sets(first.y) != are_sets(chunk.y):
+        refuse("only some parts have several labels a row")
     if first.y is not None and chunk.y is not None and is_text(first.y) != is_text(chunk.y):
         refuse("its labels are text, and before they were numbers" if is_text(chunk.y) else "its labels are not text")
     if (first.weight is None) != (chunk.weight is None):

@@ -26,6 +26,7 @@ from dotadd.data.table import CELLS, Table, is_cells
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, is_text, require_alike
 from dotadd.sources.formats import FORMATS, ending_tells
+from dotadd.sources.label_sets import are_sets
 from dotadd.sources.located import Located
 from dotadd.sources.table import COLUMNS, EXAMPLES, LAYOUT, LENGTH, LINES, PACKED
 
@@ -56,6 +57,7 @@ class _Form:
     dna: int | None = None
     exact: bool = False
     fractions: bool = False  # among the labels
+    numbers: bool = False  # as labels, where rows have several
 
     @classmethod
     def of(cls, batch: Batch, dna: bool | None, exact: bool = False) -> _Form:
@@ -231,6 +233,14 @@ def _labels(chunk: Chunk, y: np.ndarray, form: _Form) -> pa.Array:
 
     if y.dtype.kind == "f" and not form.fractions:
         raise _DoesNotFit(replace(form, fractions=True))
+    if are_sets(y):
+        words = any(isinstance(label, str) for labels in y for label in labels[:1])
+        numbers = any(isinstance(label, int) for labels in y for label in labels[:1])
+        if numbers and not form.numbers:
+            raise _DoesNotFit(replace(form, numbers=True))
+        if words and form.numbers:
+            raise DataError("has labels that are numbers, and labels that are text", chunk.path)
+        return pa.array(y.tolist(), pa.large_list(pa.int64() if form.numbers else pa.large_string()))
     if is_text(y):
         return pa.array(y.tolist(), pa.large_string())
     try:

@@ -121,6 +121,8 @@ class TableFile(FileSource):
     column: str | int | None = field(default=None, kw_only=True)
     label: str | int | None = field(default=None, kw_only=True)
     weight: str | int | None = field(default=None, kw_only=True)
+    separator: str | None = field(default=None, kw_only=True)
+    """What stands between labels, where rows have several in one cell."""
     like: Layout | None = field(default=None, kw_only=True, repr=False, compare=False)
     cells: tuple[tuple[str, str], ...] | None = field(default=None, kw_only=True)
     """The columns that a map reads, and as what: what it does not read is not in the rows."""

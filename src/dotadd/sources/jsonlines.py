@@ -53,6 +53,7 @@ class _JsonLines(TextTable):
         super().__init__(source)
         self.label_types: list[pa.DataType] = []  # Arrow's, in the order in which they are tried
         self.length: int | None = None  # of an example that is a list
+        self.lists = False  # whether labels come in lists
         self.cell_types: dict[str, pa.DataType] = {}  # of the columns of a table that are read as text
 
     def types(self, layout: Layout) -> dict[str, pa.DataType]:
@@ -63,6 +64,8 @@ class _JsonLines(TextTable):
         if layout.dense or self.length is not None:
             number = pa.float64()
             types |= dict.fromkeys(layout.features, number if self.length is None else pa.list_(number))
+        if self.lists and layout.label is not None:
+            types[layout.label] = pa.list_(pa.large_string())
         return types
 
     def fast(self, records: Records) -> dict[str, pa.Array]:
@@ -72,7 +75,8 @@ class _JsonLines(TextTable):
         if layout is None or self.length is not None or not records.are_between("{", "}"):
             raise Stumble
         types, label = self.types(layout) | self.cell_types, layout.label
-        if label is None or not pa.types.is_large_string(types[label]) or label in layout.features:
+        words = self.lists or label is None or pa.types.is_large_string(types[label])
+        if label is None or not words or label in layout.features:
             return _parsed(records, types, self.cells)
         for kind in self.label_types:
             with suppress(Stumble):
@@ -117,7 +121,7 @@ class _JsonLines(TextTable):
                 else {name: _cell(row.get(name), kind, name) for name, kind in layout.kinds.items()}
             )
             if layout.label is not None and layout.label not in found:
-                found[layout.label] = _word(row[layout.label], layout.label)
+                found[layout.label] = self._labels(row[layout.label], layout.label)
             if layout.weight is not None:
                 found[layout.weight] = _number(row[layout.weight], layout.weight)
             for name in self.carried:
@@ -149,7 +153,17 @@ class _JsonLines(TextTable):
         if layout.label is not None:
             kinds = {str: [pa.large_string()], bool: [pa.bool_()], float: [pa.float64()]}
             self.label_types = kinds.get(type(row[layout.label]), [pa.int64(), pa.float64()])
+            if isinstance(row[layout.label], list):
+                self.lists, self.label_types = True, [pa.list_(pa.int64()), pa.list_(pa.large_string())]
         return self.settle(layout)
+
+    def _labels(self, value: object, name: str) -> str | list[str]:
+        """The label of a row, or its labels; null is none."""
+        if self.lists:
+            return [
+                _word(one, name) for one in (value if isinstance(value, list) else [] if value is None else [value])
+            ]
+        return "" if value is None and self.source.separator is not None else _word(value, name)
 
     def _whole(self, value: object, name: str) -> str | list[float]:
         if isinstance(value, str) and self.length is None:

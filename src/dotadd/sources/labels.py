@@ -9,11 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
+from dotadd.sources.label_sets import sets_of, split_words
 from dotadd.sources.sound import require_letters
 from dotadd.sources.text import pieces
 
@@ -30,8 +32,8 @@ def settled(source: Source, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     how many come at a time: so small chunks are held back until there are enough.
     """
     held: list[Chunk] = []
-    seen: list[str] = []
-    room, numeric = LOOK, True
+    seen: list[str | tuple[str, ...]] = []
+    room, numeric, separator = LOOK, True, separator_of(source)
     for chunk in chunks:
         held.append(chunk)
         if chunk.words is not None and room > 0:
@@ -40,18 +42,56 @@ def settled(source: Source, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
             room -= int(ends[-1]) if len(ends) else 0
             if room > 0:
                 continue
-            numeric = are_numbers(seen)
-        yield from (_labelled(source, one, numeric) for one in held)
+            numeric = _all_numbers(seen, separator)
+        yield from (_labelled(source, one, numeric, separator) for one in held)
         held = []
-    numeric = are_numbers(seen)
-    yield from (_labelled(source, one, numeric) for one in held)
+    numeric = _all_numbers(seen, separator)
+    yield from (_labelled(source, one, numeric, separator) for one in held)
 
 
-def _labelled(source: Source, chunk: Chunk, numeric: bool) -> Chunk:
+def separator_of(source: Source) -> str | None:
+    """What stands between the labels of a row, where somebody has said so."""
+    return getattr(source, "separator", None)  # tables have it
+
+
+def _several(words: Sequence[str | tuple[str, ...]], separator: str | None) -> bool:
+    return separator is not None or (len(words) > 0 and isinstance(words[0], tuple))
+
+
+def _all_numbers(words: Sequence[str | tuple[str, ...]], separator: str | None) -> bool:
+    if not _several(words, separator):
+        return are_numbers(cast("list[str]", words))
+    labels = split_words(words, separator)
+    return are_numbers([label for word in words for label in labels[word]])
+
+
+def _labelled(source: Source, chunk: Chunk, numeric: bool, separator: str | None) -> Chunk:
     if chunk.words is None:
         return chunk
-    y, complaints = parsed(chunk.words, numeric)
+    several = _several(chunk.words, separator)
+    y, complaints = (
+        parsed_sets(chunk.words, separator, numeric) if several else parsed(cast("list[str]", chunk.words), numeric)
+    )
     return without(source, dataclasses.replace(chunk, y=y, words=None), complaints)
+
+
+def parsed_sets(
+    words: Sequence[str | tuple[str, ...]], separator: str | None, numeric: bool
+) -> tuple[np.ndarray, dict[int, str]]:
+    """The labels of each row, and a complaint for each that has some that cannot be used."""
+    found: dict[object, tuple[str, ...] | tuple[int, ...]] = {}
+    bad: dict[object, str] = {}
+    for word, labels in split_words(words, separator).items():
+        numbers = [_number(label) for label in labels] if numeric else []
+        wrong = [label for label, number in zip(labels, numbers, strict=False) if not isinstance(number, int)]
+        if "" in labels:
+            shown = repr(word if len(str(word)) <= 40 else str(word)[:40] + "...")
+            bad[word] = f"a label of {shown} is empty"
+        elif wrong:
+            bad[word] = f"label {wrong[0][:40]!r} is no whole number, unlike the others"
+        found[word] = () if word in bad else tuple(number for number in numbers if isinstance(number, int)) or labels
+    complaints = {row: bad[word] for row, word in enumerate(words) if word in bad} if bad else {}
+    return sets_of(found[word] for word in words), complaints
 
 
 def are_numbers(words: Sequence[str]) -> bool:

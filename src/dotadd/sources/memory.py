@@ -16,6 +16,7 @@ import numpy as np
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source, join_chunks
+from dotadd.sources.label_sets import given_sets
 from dotadd.sources.sound import (
     float_type,
     float_values,
@@ -113,6 +114,8 @@ def beside(source: Source, y: object, sample_weight: object) -> Source:
 def _labels(y: object) -> np.ndarray | None:
     if y is None:
         return None
+    if (several := given_sets(y)) is not None:
+        return several.y
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -17,7 +17,8 @@ from dotadd.data.lattices import is_lattices, lattices_from_arrow
 from dotadd.data.table import CELLS, Cells, Table, is_cells, table_from_arrow
 from dotadd.errors import DataError, DotaddError, UnusedColumnsWarning
 from dotadd.sources.base import Chunk, Source
-from dotadd.sources.labels import exact_labels
+from dotadd.sources.label_sets import sets_of
+from dotadd.sources.labels import exact_labels, parsed_sets, separator_of, without
 from dotadd.sources.sound import float_type, float_values, pixel_values
 
 if TYPE_CHECKING:
@@ -276,9 +277,16 @@ def chunk_of(
     table = _without_words(source, _plain_columns(table, layout, path), layout, path, first_row)
     table = _without_missing(source, table, layout, path, first_row)
     with _about(path):
-        y = None if layout.label is None else labels_of(table.column(layout.label))
+        labels, separator = None if layout.label is None else table.column(layout.label), separator_of(source)
         ids = table.select(list(layout.ids)) if layout.ids else None
-        return Chunk(_batch_of(table, layout, n_features), y, _weights(table, layout), 0, path, ids=ids)
+        chunk = Chunk(_batch_of(table, layout, n_features), None, _weights(table, layout), 0, path, ids=ids)
+    if labels is None:
+        return chunk
+    if separator is None or not is_text(labels.type):
+        with _about(path):
+            return replace(chunk, y=labels_of(labels))
+    y, complaints = parsed_sets(labels.fill_null("").to_pylist(), separator, False)
+    return without(source, replace(chunk, y=y, first_row=first_row), complaints)
 
 
 def labels_beside(
@@ -288,8 +296,14 @@ def labels_beside(
     beside = Layout([], False, layout.label, layout.weight)
     table = _without_missing(source, _plain_columns(table, beside, path), beside, path, first_row)
     assert layout.label is not None
+    separator, labels = separator_of(source), table.column(layout.label)
     with _about(path):
-        return labels_of(table.column(layout.label)), _weights(table, layout)
+        if separator is not None and is_text(labels.type):
+            y, complaints = parsed_sets(labels.fill_null("").to_pylist(), separator, False)
+            for row, message in complaints.items():
+                raise DataError(f"row {first_row + row}: {message}", path)
+            return y, _weights(table, layout)
+        return labels_of(labels), _weights(table, layout)
 
 
 def _weights(table: pa.RecordBatch, layout: Layout) -> np.ndarray | None:
@@ -391,6 +405,8 @@ def _without_missing(
             continue
         column = table.column(name)
         absent = np.zeros(len(column), np.bool_)
+        if name == layout.label and (is_nested(column.type) or separator_of(source) is not None):
+            continue  # a row without labels
         if column.null_count:
             absent |= column.is_null().to_numpy(zero_copy_only=False)
         if name in (layout.label, layout.weight) and pa.types.is_floating(column.type):
@@ -502,13 +518,22 @@ def numbers(array: pa.Array) -> np.ndarray:
 
 
 def labels_of(array: pa.Array) -> np.ndarray:
-    """A label column as int64 or float64 where it holds numbers, else as text."""
+    """A label column as int64 or float64 where it holds numbers, else as text; lists of labels as sets of them."""
+    import pyarrow as pa
+
     array = plainer(array)
     if is_number(array.type):
         return exact_labels(numbers(array))
     if is_text(array.type):
         return np.array(array.to_pylist(), np.str_)
-    raise DataError(f"labels of type {array.type} cannot be used; give numbers or text")
+    t = pa.types
+    lists = t.is_list(array.type) or t.is_large_list(array.type) or t.is_fixed_size_list(array.type)
+    if lists and (is_text(kind := array.type.value_type) or t.is_integer(kind)):
+        rows = [row or () for row in array.to_pylist()]
+        if any(label is None or label == "" for row in rows for label in row):
+            raise DataError("a label in a list of them is missing; leave it out")
+        return sets_of(rows)
+    raise DataError(f"labels of type {array.type} cannot be used; give numbers, text, or lists of these")
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:

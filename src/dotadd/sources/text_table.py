@@ -16,7 +16,7 @@ from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
 from dotadd.sources.labels import EXACT
-from dotadd.sources.table import Layout, is_text, numbers, side_by_side, table_of
+from dotadd.sources.table import Layout, is_nested, is_text, numbers, side_by_side, table_of
 from dotadd.sources.text import Records
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOT_UTF8 = "is not UTF-8 text; convert it, for example with iconv"
 
-Row = dict[str, str | float | list[float] | None]  # values by the names of columns
+Row = dict[str, str | float | list[float] | list[str] | None]  # values by the names of columns
 
 
 @dataclass
@@ -149,9 +149,11 @@ def number_word(value: float) -> str:
     return repr(int(value)) if whole else repr(value)
 
 
-def _words(column: pa.Array) -> list[str]:
-    """Labels as words; each distinct number is turned once."""
+def _words(column: pa.Array) -> list[str] | list[tuple[str, ...]]:
+    """Labels as words; each distinct number is turned once. Lists of labels are tuples of words."""
     values = column.to_pylist()
+    if is_nested(column.type):
+        return [tuple(one if isinstance(one, str) else number_word(one) for one in row or ()) for row in values]
     if is_text(column.type):
         return values
     word_of = {value: number_word(value) for value in set(values)}
