@@ -23,7 +23,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from benchmarks import reuters
 from dotadd import LinearSVM
 
-PHI = "WordNGrams(1).log().tfidf()"
+PHI = 'WordNGrams(1, shortest_word=2).indexed("hash_table").log().tfidf()'  # the words of TfidfVectorizer
 Data = tuple[list[str], np.ndarray]
 Fit = Callable[[list[str], np.ndarray], Callable[[list[str]], np.ndarray]]
 
@@ -70,6 +70,8 @@ def report(*, tiny: bool = False, repeat: int = 3) -> str:
     out = ["| program | s | ratio | micro F1 | macro F1 | all topics right |", "|---|--:|--:|--:|--:|--:|"]
     first = 0.0
     for name, (make, jobs) in PROGRAMS.items():
+        if tiny and make is theirs and jobs > 1:  # processes take longer to begin than all the rest
+            continue
         fit, best = make(jobs), np.inf
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

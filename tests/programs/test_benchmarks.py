@@ -22,6 +22,7 @@ from benchmarks import (  # noqa: E402
     forms,
     images,
     kernel_svm,
+    labels,
     locality,
     memory,
     parallel,
@@ -193,6 +194,14 @@ def test_the_benchmark_of_choosing_tries_the_same_values_by_both_programs():
     assert accuracies == pytest.approx([accuracies[0]] * 3, abs=0.05)
 
 
+def test_the_benchmark_of_several_labels_is_as_good_by_both_programs():
+    rows = [line.split("|") for line in labels.report(tiny=True, repeat=1).splitlines()[2:]]
+    assert [row[1].split(",")[0].strip() for row in rows] == ["dotadd", "dotadd", "OneVsRestClassifier"]
+    assert rows[0][4:] == rows[1][4:], "the model does not depend on threads"
+    for column in (4, 5, 6):
+        assert [float(row[column]) for row in rows] == pytest.approx([float(rows[0][column])] * 3, abs=0.03)
+
+
 def test_the_startup_benchmark_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
     rows = startup.report(tiny=True).splitlines()[2:]
@@ -219,6 +228,7 @@ def test_the_page_has_a_section_and_its_command_for_each_benchmark(monkeypatch):
         everyday,
         tables,
         choosing,
+        labels,
         kernel_svm,
         streaming,
         parallel,

@@ -40,7 +40,9 @@ def test_lists_and_sets_are_what_scikit_learn_reads(labels, kind):
         np.testing.assert_array_equal(indicators(found, oracle.classes_), oracle.transform(rows))
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_array, sp.coo_matrix, lambda Y: np.array(Y, bool), pd.DataFrame])
+@pytest.mark.parametrize(
+    "make", [np.array, np.ndarray.tolist, sp.csr_array, sp.coo_matrix, lambda Y: np.array(Y, bool), pd.DataFrame]
+)
 def test_indicators_are_the_numbers_of_their_columns(make):
     Y = (np.random.default_rng(1).random((50, 7)) < 0.3).astype(np.int64)
     found = open_source(np.zeros((50, 1)), make(Y)).load().y
@@ -106,7 +108,6 @@ def test_an_empty_cell_and_null_are_rows_without_labels(tmp_path):
         (np.array([[0, -1], [1, 0]]), "row 0, column 1 is -1"),
         (np.array([[0, 0.5], [1, 0]]), "row 0, column 1 is 0.5"),
         (sp.csr_array([[0, 3], [1, 0]]), "row 0, column 1 is another number"),
-        ([[0, 1], [1, 0]], r"give np.array\(y\) if it is an indicator matrix"),
         ([["a"], "b"], "row 1 of y is str"),
         ([["a"], None], "row 1 of y is NoneType"),
         ([["a", ""], []], "row 0 of y: a label is empty"),

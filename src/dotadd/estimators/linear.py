@@ -220,6 +220,11 @@ class LinearSVM(Estimator):
         self._warn_unless_converged()
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _forget_checkpoint(self, where: Checkpoint | None, keep: bool, engine: Any = None) -> None:
         """Remove the checkpoint of training that is done, and what parts have of it, unless it is to be kept."""
         results = self.result_ if isinstance(self.result_, list) else [self.result_]

@@ -55,7 +55,8 @@ def given_sets(y: object) -> GivenLabels | None:
     rows = cast("Sequence[object]", y)
     if not isinstance(next(iter(rows), None), list | tuple | set | frozenset | np.ndarray):
         return None
-    return GivenLabels(_of_rows(list(rows)), LISTS)
+    rows = list(rows)
+    return _of_indicators(np.array(rows), DENSE) if _are_indicators(rows) else GivenLabels(_of_rows(rows), LISTS)
 
 
 def _of_rows(rows: list[object]) -> np.ndarray:
@@ -63,11 +64,6 @@ def _of_rows(rows: list[object]) -> np.ndarray:
     for number, row in enumerate(rows):
         if not isinstance(row, list | tuple | set | frozenset | np.ndarray):
             raise DataError(f"row {number} of y is {type(row).__name__}, and no list of labels as the first one is")
-    if _looks_like_indicators(rows):
-        raise DataError(
-            "y is a list of rows of 0 and 1: give np.array(y) if it is an indicator matrix, and other names to labels "
-            "that are called 0 and 1"
-        )
     found = [_plain(row) for row in cast("list[Iterable[object]]", rows)]
     for number, row in enumerate(found):
         for label in row:
@@ -87,9 +83,10 @@ def _plain(row: Iterable[object]) -> list[Hashable]:
     return [int(one) if isinstance(one, float) and one.is_integer() else cast(Hashable, one) for one in plain]
 
 
-def _looks_like_indicators(rows: list[object]) -> bool:
-    """Whether lists of labels are all as long, and of 0 and 1, so that nobody can tell what they mean."""
-    lists = [row for row in rows if isinstance(row, list | tuple)]
+def _are_indicators(rows: Sequence[object]) -> bool:
+    """Whether lists are all as long, and of 0 and 1: as scikit-learn does, they are taken for a matrix. As lists of
+    labels, all rows would have the same ones."""
+    lists = [row for row in rows if isinstance(row, list | tuple | np.ndarray)]
     if len(lists) < len(rows) or len({len(row) for row in lists}) > 1 or len(lists[0]) < 2:
         return False
     return all(not isinstance(label, str) and label in (0, 1) for row in lists for label in row)
