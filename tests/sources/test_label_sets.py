@@ -41,7 +41,7 @@ def test_lists_and_sets_are_what_scikit_learn_reads(labels, kind):
 
 
 @pytest.mark.parametrize(
-    "make", [np.array, np.ndarray.tolist, sp.csr_array, sp.coo_matrix, lambda Y: np.array(Y, bool), pd.DataFrame]
+    "make", [np.array, np.ndarray.tolist, list, sp.csr_array, sp.coo_matrix, lambda Y: np.array(Y, bool), pd.DataFrame]
 )
 def test_indicators_are_the_numbers_of_their_columns(make):
     Y = (np.random.default_rng(1).random((50, 7)) < 0.3).astype(np.int64)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from dotadd.solvers.table import SOLVERS, TOLD, Needs, that_need
 from dotadd.sources import open as open_source
 from dotadd.sources.base import TooLargeError
 from dotadd.sources.label_sets import LISTS, given_sets
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 ADVICE = {
     Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
@@ -220,8 +223,8 @@ class LinearSVM(Estimator):
         self._warn_unless_converged()
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
