@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
 
-from dotadd import KernelSVM, LinearSVM, LinearSVMCV, load
+from dotadd import KernelSVM, KernelSVMCV, LinearSVM, LinearSVMCV, load
 from dotadd import open as open_source
 from dotadd.errors import DataError, DotaddError, ModelError
 from dotadd.model.several_labels import LabelEvaluator
@@ -201,7 +201,7 @@ def test_a_label_that_the_model_does_not_have_is_never_right():
         evaluator.see_sets(np.array([("rice",), ()], object), np.zeros((2, 5)), NAMES)
 
 
-@pytest.mark.parametrize("svm", [KernelSVM("rbf"), LinearSVMCV(Cs=2, cv=2)])
+@pytest.mark.parametrize("svm", [KernelSVM("rbf"), LinearSVMCV(Cs=2, cv=2), KernelSVMCV("rbf", Cs=2, cv=2)])
 def test_who_takes_one_label_a_row_says_so(svm):
     X, Y = problem(rows=40)
     for y in (Y, lists(Y), sp.csr_array(Y)):
