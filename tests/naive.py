@@ -25,13 +25,15 @@ def loss_value(name, m):
     }[name]()
 
 
-def primal(X, y, cost, loss, w, b, intercept):
-    penalty = 0.5 * w @ w + (0.5 * b * b if intercept == "regularized" else 0.0)
+def primal(X, y, cost, loss, w, b, intercept, centre=(0.0, 0.0)):
+    away, far = w - centre[0], b - centre[1]
+    penalty = 0.5 * away @ away + (0.5 * far * far if intercept == "regularized" else 0.0)
     return penalty + cost @ loss_value(loss, y * (X @ w + b))
 
 
-def solve(X, y, cost, loss, intercept):
-    """The minimum of the objective and its w and b: an active-set QP solver for hinge losses, BFGS for the logistic."""
+def solve(X, y, cost, loss, intercept, centre=(0.0, 0.0)):
+    """The minimum of the objective and its w and b: an active-set QP solver for hinge losses, BFGS for the logistic.
+    The penalty is on how far w and b are from `centre`."""
     n, d = X.shape
     if loss == "logistic":
 
@@ -39,12 +41,12 @@ def solve(X, y, cost, loss, intercept):
             w, b = v[:d], (0.0 if intercept == "none" else v[d])
             m = y * (X @ w + b)
             s = -cost * y / (1.0 + np.exp(m))
-            grad_b = {"none": 0.0, "free": s.sum(), "regularized": s.sum() + b}[intercept]
-            return primal(X, y, cost, loss, w, b, intercept), np.append(w + X.T @ s, grad_b)
+            grad_b = {"none": 0.0, "free": s.sum(), "regularized": s.sum() + b - centre[1]}[intercept]
+            return primal(X, y, cost, loss, w, b, intercept, centre), np.append(w - centre[0] + X.T @ s, grad_b)
 
         v = minimize(f, np.zeros(d + 1), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 10000}).x
         w, b = v[:d], (0.0 if intercept == "none" else v[d])
-        return primal(X, y, cost, loss, w, b, intercept), w, b
+        return primal(X, y, cost, loss, w, b, intercept, centre), w, b
     import daqp
 
     # variables w, b, xi; m + xi >= 1, xi >= 0
@@ -52,6 +54,8 @@ def solve(X, y, cost, loss, intercept):
     H[:d, :d] = np.eye(d)
     H[d, d] = 1.0 if intercept == "regularized" else 1e-9
     f = np.zeros(d + 1 + n)
+    f[:d] = -centre[0]
+    f[d] = -centre[1] if intercept == "regularized" else 0.0
     if loss == "hinge":
         f[d + 1 :] = cost
         H[range(d + 1, d + 1 + n), range(d + 1, d + 1 + n)] = 1e-9
@@ -66,7 +70,7 @@ def solve(X, y, cost, loss, intercept):
     x, _, flag, _ = daqp.solve(H, f, A, upper, lower, np.zeros(2 * n, dtype=np.int32))
     assert flag > 0, f"the QP solver failed ({flag})"
     w, b = x[:d], (0.0 if intercept == "none" else x[d])
-    return primal(X, y, cost, loss, w, b, intercept), w, b
+    return primal(X, y, cost, loss, w, b, intercept, centre), w, b
 
 
 def sgd(X, y, cost, loss_step, eta_0, order, average_after, rate, intercept):

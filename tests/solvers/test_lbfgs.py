@@ -100,7 +100,7 @@ def test_kinks_know_the_products_of_the_rows_that_are_left():
 
 def test_the_proof_is_the_best_dual_variable_between_the_old_and_the_new():
     rng = np.random.default_rng(0)
-    Z, proof = rng.normal(size=(5, 3)), Proof(3, 5)
+    Z, proof = rng.normal(size=(5, 3)), Proof(np.zeros(3), 5)
     for _ in range(10):
         new, old = rng.random(5), proof.alpha.copy()
         between = [old + t * (new - old) for t in np.linspace(0.0, 1.0, 1001)]

@@ -17,11 +17,12 @@ ROOT = Path(__file__).parents[2]
 
 def told():
     """The table as docs/design.md has it."""
-    yield "| solver | what it is | needs | losses | starts warm | can be resumed | to compare with |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| solver | what it is | needs | losses | starts warm | can be resumed | updates a model | to compare with |"
+    yield "|---|---|---|---|---|---|---|---|"
     for solver in table._TABLE:  # in its own order, which tests that take solvers out of SOLVERS change
         losses = "all" if solver.losses == tuple(Loss) else ", ".join(loss.name.lower() for loss in solver.losses)
-        ticks = ["yes" if flag else "" for flag in (solver.warm, solver.checkpoints, solver.baseline)]
+        flags = (solver.warm, solver.checkpoints, solver.updates, solver.baseline)
+        ticks = ["yes" if flag else "" for flag in flags]
         yield f"| {' | '.join([f'`{solver.name}`', solver.what, solver.needs.value, losses, *ticks])} |"
 
 

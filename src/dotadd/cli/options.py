@@ -18,6 +18,7 @@ from cyclopts import Group, Parameter, Token
 
 from dotadd._util.standard_input import DEVICE, NAME, standard_input
 from dotadd.cli.screen import tell
+from dotadd.cli.updating import unsaid
 from dotadd.errors import DotaddError
 from dotadd.sources.formats import FOLDERS, FORMATS
 
@@ -231,10 +232,10 @@ MEMORY = Group("Data larger than memory", sort_key=4)
 class Training:
     """What is the same for all features and values of C: the loss, and how far to go."""
 
-    loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = "hinge"
+    loss: Annotated[Literal["hinge", "squared_hinge", "logistic"], Parameter(group=PROBLEM)] = unsaid("hinge")
     """What a wrong or narrow decision costs."""
 
-    intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = "regularized"
+    intercept: Annotated[Literal["regularized", "free", "none"], Parameter(group=PROBLEM)] = unsaid("regularized")
     """The intercept: a constant feature, free of any penalty, or none."""
 
     class_weight: Annotated[str, Parameter(group=PROBLEM)] = "none"
@@ -277,7 +278,9 @@ class Solving(Training):
     features: Annotated[str | None, Parameter(group=PROBLEM)] = None
     """The feature map, written as in Python; the numbers themselves by default."""
 
-    cost: Annotated[float | Literal["auto"], Parameter(name=["-C", "--cost"], converter=_cost, group=PROBLEM)] = 1.0
+    cost: Annotated[float | Literal["auto"], Parameter(name=["-C", "--cost"], converter=_cost, group=PROBLEM)] = unsaid(
+        1.0
+    )
     """C, the weight of the losses against the size of w; "auto" chooses it by cross-validation."""
 
     def svm(self, solver: str) -> LinearSVM:

@@ -37,6 +37,7 @@ from dotadd.cli.peaks import FEATURES, PeaksToTrainOn, peak_lines
 from dotadd.cli.predict import measure
 from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
+from dotadd.cli.updating import Updating
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def train(
     choosing: Choosing = Choosing(),  # noqa: B008
     virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     cluster: Cluster = Cluster(),  # noqa: B008
+    updating: Updating = Updating(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
     peaks: PeaksToTrainOn = PeaksToTrainOn(),  # noqa: B008
 ) -> int:
@@ -86,6 +88,9 @@ def train(
     On a cluster, the files are shared out among the workers, which read them where
     they are: --solver cocoa (the default there) finds the same optimum in rounds,
     average takes the mean of what parts of the data find alone.
+
+    With --update, an earlier model learns from the rows given, without those that it
+    was made of; labels that it does not know become new classes.
 
     With -C auto or --cv, machines are first trained on folds of the data, all in one
     expansion of it, and judged by the rows that were held out: for each C a line.
@@ -109,6 +114,7 @@ def train(
             --features "Spectrum(8, span=(0, 59)) + WeightedDegree(20).hashed(12)"
         dotadd train faces.npz -o faces.dotadd --label gender --features "LBP()" \\
             --virtual "translate(2) * rotate(6, step=3) * scale(0.05)"
+        dotadd train new.csv --update spam.dotadd -o spam2.dotadd
         dotadd train digits.svm -o digits.dotadd --kernel rbf --gamma 0.02 -C 5
         dotadd train huge.svm -o huge.dotadd --memory 2GB --max-time 3600
         dotadd train huge.svm -o huge.dotadd --memory 2GB --resume
@@ -156,6 +162,9 @@ def train(
     from dotadd.estimators.linear import LinearSVM
 
     folds = choosing.wanted(solving)
+    earlier = updating.model(kernel=kernel.kernel is not None, folds=folds, cluster=cluster.wanted)
+    if earlier is not None:
+        solving = updating.as_before(solving, earlier)
     plain = replace(solving, cost=1.0) if folds else solving
     machine = plain.svm(solver) if kernel.kernel is None else kernel.svm(plain, solver)
     svm: LinearSVM | KernelSVM | LinearSVMCV | KernelSVMCV = machine
@@ -179,11 +188,13 @@ def train(
     elif cluster.wanted:
         source = virtual.around_partitions(partitions(data, reading))
     else:
-        here = reading.open(list(data))
-        if kernel.kernel is None and (columns := columns_for(svm, here, quiet=quiet)) is not None:
-            here = reading.open(list(data), columns, ids=choosing.ids)
-        elif choosing.ids:
-            here = reading.open(list(data), ids=choosing.ids)
+        as_before = None if earlier is None else earlier.read_as
+        columns = None if earlier is None else earlier.like(labels=True)
+        here = reading.open(list(data), columns, read_as=as_before)
+        if earlier is None and kernel.kernel is None:
+            columns = columns_for(svm, here, quiet=quiet)
+        if columns is not None or choosing.ids:
+            here = reading.open(list(data), columns, read_as=as_before, ids=choosing.ids)
         source = here = virtual.around(here)
     held_out = cut.held_out() if cut is not None and cut.divided else reading.open([test], columns) if test else None
     if held_out is not None:
@@ -201,6 +212,8 @@ def train(
             how |= choosing.fit_options()
         elif kernel.kernel is None:
             how |= streaming.checkpoints(output)
+        if earlier is not None:
+            how |= updating.fit_options(earlier)
         if client is not None:
             how["engine"], watch.unit = client, "round"
             svm.n_jobs = cluster.threads(solving.jobs)
@@ -219,6 +232,7 @@ def train(
                 show_choice(svm)
         if not quiet:
             lines = linear_lines(machine, saved) if isinstance(machine, LinearSVM) else kernel_lines(machine, saved)
+            lines = lines | updating.lines(earlier, machine.model_.training)
             facts(lines if cut is None else peak_lines(cut) | lines)
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")

@@ -40,6 +40,7 @@ from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
     from dotadd.estimators.linear import LinearSVM
+    from dotadd.estimators.update import Update
 
 OnProgress = Callable[[Progress, int, int], None]
 MakeFolds = Callable[[Chunk, Targets], Folds]
@@ -62,6 +63,8 @@ class Found:
     scales: float | None = None
     several: str | None = None
     """Where rows have several labels, how these were given; the results are then those of all labels."""
+    strength: float | None = None
+    """Of an earlier model that was updated."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class How:
     """How labels were given where rows may have several; None where that is refused."""
     width: int | None = None
     """How many columns indicators had."""
+    update: Update | None = None
 
     def solver(self, name: str) -> Solver | None:
         """The solver that was asked for, or else the one that wrote the checkpoint to go on from; None for "auto"."""
@@ -156,13 +160,18 @@ def stated(
         raise DataError(NO_LABELS, data.path_of(0))
     if data.y is None:
         raise DataError(f"{type(svm).__name__} requires y to be passed, but the target y is None", data.path)
-    shape, dtype = Shape.of(data.batch), np.dtype(svm.dtype).type
-    phi = resolved_map(how.phi, data, shape)
+    shape, dtype, update = Shape.of(data.batch), np.dtype(svm.dtype).type, how.update
+    if update is None:
+        phi = resolved_map(how.phi, data, shape)
+    else:
+        data = update.fitting(data)
+        phi, shape = update.bound(data), update.model.shape
     data = usable_rows(data, phi, source)
-    phi = phi.learn(data.batch)
+    phi = phi if update is not None else phi.learn(data.batch)
     require_room(phi, dtype, data, source)
     tally = Tally()
     tally.note(data)
+    tally = tally if update is None else update.joined(tally)
     path = source.name if data.from_file else data.path
     targets = tally.targets(svm.C, svm.class_weight, path, several=how.several is not None, width=how.width)
     columns, batch = targets.columns(data, None if folds is None else folds(data, targets)), data.batch
@@ -183,16 +192,19 @@ def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how
     """Train on examples in memory."""
     task = stated(svm, source, data, budget, how)
     del data
-    problem = task.problem(svm, task.columns)
+    problem, drawn = task.problem(svm, task.columns), None
+    if how.update is not None:
+        drawn = how.update.drawn(problem, task.targets, svm.C, len(problem.examples))
+        problem = replace(problem, columns=problem.columns.times(drawn.factors), centres=drawn.centres)
     settings = settings_of(svm, how, len(problem), budget)
     if (checkpoint := how.checkpoint_by(svm.solver, in_memory=True)) is not None:
-        checkpoint.problem = _stated(svm, source, task.phi, task.targets)
+        checkpoint.problem = _stated(svm, source, task.phi, task.targets, how)
         settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
     if task.several is not None and how.start is None:
         solver, why, results = solve_in_groups(svm.solver, problem, settings)
     else:
         solver, why, results = solve(svm.solver, problem, settings, how.start)
-    return task.found(source, results, solver, why)
+    return replace(task.found(source, results, solver, why), strength=None if drawn is None else drawn.strength)
 
 
 @dataclass(frozen=True)
@@ -214,10 +226,16 @@ class OnTheWay:
     ) -> OnTheWay:
         """Read the source to know it."""
 
-        def resolved(data: Chunk, shape: Shape) -> FeatureMap:
-            return resolved_map(how.phi, data, shape)
+        update = how.update
 
-        survey = Survey.of(source, resolved, piece_bytes(max(budget, LEAST)), np.dtype(svm.dtype).type)
+        def resolved(data: Chunk, shape: Shape) -> FeatureMap:
+            return resolved_map(how.phi, data, shape) if update is None else update.bound(data)
+
+        examples = source if update is None else update.around(source)
+        chunk_bytes, dtype = piece_bytes(max(budget, LEAST)), np.dtype(svm.dtype).type
+        survey = Survey.of(examples, resolved, chunk_bytes, dtype, learned=update is not None)
+        if update is not None:
+            survey = replace(survey, shape=update.model.shape, tally=update.joined(survey.tally))
         several = how.several is not None
         targets = survey.tally.targets(svm.C, svm.class_weight, source.name, several=several, width=how.width)
         least = least_memory(survey.tally.rows)
@@ -278,16 +296,20 @@ def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Cal
             announce(f"{source.name} takes more than {words(budget)} of memory: it is read while training runs")
         source, copies = as_arrow(source, announce=announce)
         task = OnTheWay.of(svm, source, solver, budget, how, announce)
-        problem = task.problem(svm)
+        problem, drawn = task.problem(svm), None
+        if how.update is not None:
+            drawn = how.update.drawn(problem, task.targets, svm.C, len(problem.examples))
+            problem = task.problem(svm, replace(task.targets, factors=drawn.factors))
+            problem = replace(problem, centres=drawn.centres)
         settings = settings_of(svm, how, len(problem), task.budget)
         if checkpoint is not None:
-            checkpoint.problem = {"solver": solver, **_stated(svm, source, task.survey.phi, task.targets)}
+            checkpoint.problem = {"solver": solver, **_stated(svm, source, task.survey.phi, task.targets, how)}
             settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
         results = solve_on_disk(solver, problem, settings)
     finally:
         if not how.keep_cache:
             remove(copies)
-    return task.found(source, results, solver, why)
+    return replace(task.found(source, results, solver, why), strength=None if drawn is None else drawn.strength)
 
 
 def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
@@ -330,13 +352,14 @@ def memory_for(svm: LinearSVM, how: How) -> int:
     return available() // 2 if had is None else had
 
 
-def _stated(svm: LinearSVM, source: Source, phi: FeatureMap, targets: Targets) -> State:
+def _stated(svm: LinearSVM, source: Source, phi: FeatureMap, targets: Targets, how: How) -> State:
     """What has to be the same when training goes on."""
     from dotadd.sources.identity import fingerprint
 
     return {
         "data": fingerprint(source), "features": repr(phi), "loss": svm.loss, "intercept": svm.intercept,
         "cost": targets.cost_of_class.tolist(), "dtype": svm.dtype,
+        **({} if how.update is None else {"update": how.update.identity()}),
     }  # fmt: skip
 
 

@@ -32,6 +32,8 @@ from dotadd.sources.label_sets import LISTS, given_sets
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from dotadd.estimators.update import Update
+
 ADVICE = {
     Reason.MAX_PASSES: "raise max_passes, scale the features, or lower C",
     Reason.MAX_TIME: "raise max_time or tol",
@@ -135,7 +137,9 @@ class LinearSVM(Estimator):
         y: Any = None,
         sample_weight: Any = None,
         *,
-        start: Result | list[Result] | None = None,
+        start: Result | list[Result] | Model | LinearSVM | None = None,
+        stands_for: float | None = None,
+        new_classes: bool = True,
         on_progress: OnProgress | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float | None = None,
@@ -152,7 +156,13 @@ class LinearSVM(Estimator):
         and `predict` answers with lists of labels, or with indicators. A label that all rows have, or none, is
         predicted always, or never.
 
-        `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance).
+        `start` is the `result_` of an earlier fit on the same examples to start from (another C, another tolerance),
+        which is a matter of speed. Or it is an earlier model (a `Model`, or the LinearSVM that has it) that is to be
+        updated with *other* examples, its own being gone: then 1/2 |w - w0|^2 s + sum_i C_i loss(...) is minimised over
+        the new ones, where s grows with the number of rows that the model `stands_for`; by default those that it was
+        trained on, in all its updates. Fewer make it count less, and 0 leaves a plain fit. Its features stay as they
+        are, with all that they have learned. With `new_classes`, labels that it does not know become new classes;
+        otherwise they are refused. Probabilities and a threshold have to be learned again (`calibrate`).
         `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
 
         Ctrl-C ends training early: the model so far is kept (and a checkpoint written, if there is one), and then
@@ -169,15 +179,18 @@ class LinearSVM(Estimator):
         `engine` is a Dask client whose workers read and train on parts of the data, given as names or patterns of files
         that they see. `memory` is what examples may take on each of them; checkpoints work as above, in any case.
         """
+        update, earlier = self._beginning(start, stands_for, new_classes)
         self._forget()
         self._check_parameters()
-        phi = self.phi if self.phi is not None or engine is not None else self._proposed(X, announce)
+        if update is not None:
+            phi: FeatureMap | str | None = update.map_for(self.phi)
+        else:
+            phi = self.phi if self.phi is not None or engine is not None else self._proposed(X, announce)
         where = Checkpoint.asked(checkpoint, checkpoint_every, resume, keep_checkpoint)
         held = nullcontext() if where is None else where.held()
-        earlier = [start] if isinstance(start, Result) else start
-        given = given_sets(y)
-        several, width = (LISTS, None) if given is None else (given.kind, given.width)
-        how = How(phi, on_progress, announce, where, resume, earlier, keep_cache, several, width)
+        given = given_sets(y) if update is None else None
+        several, width = (None if update else LISTS, None) if given is None else (given.kind, given.width)
+        how = How(phi, on_progress, announce, where, resume, earlier, keep_cache, several, width, update)
         if engine is not None:
             if y is not None or sample_weight is not None or start is not None:
                 raise DotaddError("with engine=, labels and weights are read from the files, and start= has no meaning")
@@ -188,13 +201,18 @@ class LinearSVM(Estimator):
                 self._forget_checkpoint(where, keep_checkpoint, engine)
             self._warn_unless_converged()
             return self
-        if resume and start is not None:
+        if resume and earlier is not None:
             raise DotaddError("resume= goes on from the checkpoint, and start= from an earlier fit: give one of them")
         if self.solver in that_need(Needs.PARTS):
             raise DotaddError(f"solver={self.solver!r} trains on parts of the data: give engine= (--workers)")
         solver = how.solver(self.solver)
         labels = column(y) if given is None else given.y
-        source = open_source(X, labels, sample_weight, like=columns_read(phi))
+        if update is None:
+            source = open_source(X, labels, sample_weight, like=columns_read(phi))
+        else:
+            model = update.model
+            like = model.like(labels=y is None)
+            source = open_source(X, labels, sample_weight, like=like, read_as=model.read_as)
         budget = memory_for(self, how)
         source.bound(budget)
         data = None
@@ -217,7 +235,7 @@ class LinearSVM(Estimator):
             else:
                 say = announce or (lambda line: warnings.warn(line, StreamingWarning, stacklevel=5))
                 found = on_disk(self, source, budget, how, say)
-            self._keep(found)
+            self._keep(found, update)
             self._forget_checkpoint(where, keep_checkpoint)
         self._remember_feature_names(X)
         self._warn_unless_converged()
@@ -239,6 +257,19 @@ class LinearSVM(Estimator):
 
             forget_checkpoint(engine, where.path)
 
+    def _beginning(
+        self, start: Result | list[Result] | Model | LinearSVM | None, stands_for: float | None, new_classes: bool
+    ) -> tuple[Update | None, list[Result] | None]:
+        """What `start` is: an earlier model to update, or results to start from; or neither."""
+        self._require(isinstance(new_classes, bool), "new_classes", "True or False")
+        if start is not None and not isinstance(start, Result | list):
+            from dotadd.estimators.update import Update
+
+            return Update.of(getattr(start, "model_", start), stands_for, new_classes), None
+        if stands_for is not None or not new_classes:
+            raise DotaddError("stands_for= and new_classes= say how a model is updated: give it as start=")
+        return None, [start] if isinstance(start, Result) else start
+
     def _proposed(self, X: Any, announce: Callable[[str], None] | None) -> FeatureMap | None:
         """The map for a table of which nobody has said what to make of it, which is told; None where none is needed."""
         from dotadd.estimators.proposal import propose
@@ -259,7 +290,7 @@ class LinearSVM(Estimator):
     def intercept_(self) -> np.ndarray:
         return self.model_.intercept
 
-    def _keep(self, found: Found) -> None:
+    def _keep(self, found: Found, update: Update | None = None) -> None:
         """Make the model and the attributes of what a fit has found."""
         phi, results, source = found.phi, found.results, found.source
         phi = phi.phi if isinstance(phi, OnDemand) else phi  # predictions are made for examples as they are
@@ -290,6 +321,8 @@ class LinearSVM(Estimator):
             "length_spread": found.spread,
             "scale_spread": found.scales,
         }
+        if update is not None and found.strength is not None:
+            training |= update.record(found.rows, found.strength)
         if (transforms := getattr(source, "transforms", None)) is not None:
             training["virtual"] = repr(transforms)
         untrained = [k for k, result in enumerate(results) if not result.trained]

@@ -57,6 +57,10 @@ class LabelTable(NamedTuple):
 Table = np.ndarray | LabelTable
 
 
+def _scaled(table: Table, factor: float) -> Table:
+    return table.times(factor) if isinstance(table, LabelTable) else factor * table
+
+
 def _array(table: Table) -> np.ndarray:
     return table.array() if isinstance(table, LabelTable) else table
 
@@ -142,11 +146,12 @@ class Columns:
         weight = None if self._weight is None else self._weight[rows]
         return Columns(self._codes[rows], self._signs, self._costs, weight)
 
-    def times(self, factor: float) -> Columns:
-        """The same with all costs multiplied."""
-        products = {
-            id(costs): costs.times(factor) if isinstance(costs, LabelTable) else factor * costs for costs in self._costs
-        }
+    def times(self, factor: float | np.ndarray) -> Columns:
+        """The same with all costs multiplied; by a number for each problem, if there is one for each."""
+        if isinstance(factor, np.ndarray):
+            scaled = [_scaled(costs, one) for one, costs in zip(factor.tolist(), self._costs, strict=True)]
+            return Columns(self._codes, self._signs, scaled, self._weight)
+        products = {id(costs): _scaled(costs, factor) for costs in self._costs}
         return Columns(self._codes, self._signs, [products[id(costs)] for costs in self._costs], self._weight)
 
     def only(self, ks: Sequence[int]) -> Columns:
@@ -196,6 +201,8 @@ class Targets:
 
     classes: np.ndarray
     cost_of_class: np.ndarray
+    factors: np.ndarray | None = None
+    """What the costs of each binary problem are multiplied with, where that differs."""
 
     @property
     def problems(self) -> list[int]:
@@ -216,7 +223,8 @@ class Targets:
             codes = codes * parts + folds.parts
             trains = (*folds.trains, np.ones(parts, np.bool_))
             costs = [np.outer(self.cost_of_class, some).ravel() for some in trains]
-        return Columns(codes, signs * len(costs), [cost for cost in costs for _ in signs], weight)
+        columns = Columns(codes, signs * len(costs), [cost for cost in costs for _ in signs], weight)
+        return columns if self.factors is None else columns.times(self.factors)
 
     def codes(self, chunk: Chunk) -> np.ndarray:
         """The number of each example's class."""

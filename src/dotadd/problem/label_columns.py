@@ -42,7 +42,8 @@ class LabelTargets(Targets):
         for one, code in code_of.items():
             for label in one:
                 having[number_of[label]].append(code)
-        return cls(labels, costs, code_of, [np.array(codes, np.uint32) for codes in having], constant)
+        codes = [np.array(some, np.uint32) for some in having]
+        return cls(labels, costs, code_of=code_of, having=codes, constant=constant)
 
     @property
     def problems(self) -> list[int]:

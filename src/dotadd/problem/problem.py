@@ -2,17 +2,22 @@
 
     P(w, b) = 1/2 |w|^2 [+ 1/2 b^2 if the intercept is regularized] + sum_i C_i loss(y_i (<w, phi(z_i)> + b))
 
+Where an earlier model is updated, w and b are drawn to a Centre instead of 0: 1/2 |w - w0|^2 [+ 1/2 (b - b0)^2]. With
+w = w0 + sum_i alpha_i y_i phi(z_i), margins, local gaps and every step of coordinate descent are what they are without
+it; all that knows of a centre is where w begins, what the penalty is, and D(alpha), which gains the constant 1/2 |w0|^2
+[+ 1/2 b0^2].
+
 Several binary problems may share the examples (one against the rest): they are columns over the same rows, and a
 solver expands each block once for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +25,7 @@ from dotadd._util.ahead import ReadAhead
 from dotadd.core import block as blocks
 from dotadd.core.losses import Loss, total_loss
 from dotadd.problem.columns import Columns, PassingColumns
-from dotadd.problem.examples import InMemory, aligned_zeros
+from dotadd.problem.examples import InMemory, aligned_zeros, squared_distance
 from dotadd.problem.on_disk import OnDisk
 
 Examples = InMemory | OnDisk
@@ -35,6 +40,22 @@ class Intercept(Enum):
     FREE = "free"
 
 
+class Centre(NamedTuple):
+    """What w and b are drawn to, in one binary problem."""
+
+    w: np.ndarray
+    b: float
+
+
+def half_length(w: np.ndarray, b: float, intercept: Intercept, centre: Centre | None = None) -> float:
+    """The penalty on w and b: half the square of how far they are from their centre."""
+    half = 0.5 * (blocks.squared_length(w) if centre is None else squared_distance(w, centre.w))
+    if intercept is Intercept.REGULARIZED:
+        away = b if centre is None else b - centre.b
+        half += 0.5 * away * away  # a power of a float raises where this is infinite
+    return half
+
+
 @dataclass(frozen=True)
 class Problem(Generic[Over]):
     """Examples, the binary problems on them, loss and intercept. Of examples on disk, signs and costs come with the
@@ -44,6 +65,8 @@ class Problem(Generic[Over]):
     columns: Columns
     loss: Loss = Loss.HINGE
     intercept: Intercept = Intercept.REGULARIZED
+    centres: Sequence[Centre] | None = None
+    """Of each binary problem; None where all are 0."""
 
     def __len__(self) -> int:
         """How many binary problems there are."""
@@ -52,6 +75,17 @@ class Problem(Generic[Over]):
     def zeros(self) -> np.ndarray:
         """A w of zeros."""
         return aligned_zeros(self.examples.phi, self.examples.dtype)
+
+    def centre(self, k: int) -> Centre | None:
+        """What w and b of binary problem k are drawn to, if that is not 0."""
+        return None if self.centres is None else self.centres[k]
+
+    def origin(self, k: int) -> np.ndarray:
+        """The w of binary problem k that belongs to alpha = 0."""
+        w, centre = self.zeros(), self.centre(k)
+        if centre is not None:
+            w[:] = centre.w
+        return w
 
     def dual_variables(self) -> np.ndarray:
         """Zeros for all rows, for one of the binary problems."""
@@ -68,7 +102,7 @@ class Problem(Generic[Over]):
                     columns = self.columns
                 elif not isinstance(self.columns, PassingColumns):
                     columns = self.columns.take(slice(examples.first_row, examples.first_row + len(examples)))
-                yield Problem(examples, columns, self.loss, self.intercept)
+                yield Problem(examples, columns, self.loss, self.intercept, self.centres)
                 del examples, columns  # or they would stay in memory while the next ones are read
 
     def read(self, nbytes: int | None = None, *, after: int = 0) -> ReadAhead[Piece]:
@@ -96,9 +130,7 @@ class Problem(Generic[Over]):
 
     def primal(self, w: np.ndarray, intercept: float, margins: np.ndarray, k: int) -> float:
         """P(w, b) of binary problem k, given the margins of w and b."""
-        penalty = 0.5 * blocks.squared_length(w)
-        if self.intercept is Intercept.REGULARIZED:
-            penalty += 0.5 * intercept * intercept  # a power of a float raises where this is infinite
+        penalty = half_length(w, intercept, self.intercept, self.centre(k))
         return penalty + total_loss(self.loss, margins, self.columns.cost(k))
 
 

@@ -68,28 +68,37 @@ class Survey:
 
     @classmethod
     def of(
-        cls, source: Source, resolve: Callable[[Chunk, Shape], FeatureMap], chunk_bytes: int, dtype: type = np.float32
+        cls,
+        source: Source,
+        resolve: Callable[[Chunk, Shape], FeatureMap],
+        chunk_bytes: int,
+        dtype: type = np.float32,
+        *,
+        learned: bool = False,
     ) -> Survey:
-        """Read the source; resolve(a chunk, the shape of all) makes the map. Weights will be of type `dtype`."""
+        """Read the source; resolve(a chunk, the shape of all) makes the map, which may have `learned` from other data.
+        Weights will be of type `dtype`."""
         watched = Watched(source)
         tally, shape, widest = look(source.outline() or source.chunks(chunk_bytes))
         if shape is None or widest is None:
             raise DataError("has no examples", source.name)
         phi = resolve(widest, shape)
-        phi = phi if phi.learns else phi.learn(widest.batch)
+        phi = phi if phi.learns or learned else phi.learn(widest.batch)
         if not phi.checks_rows and (bad := phi.check(widest.batch)) is not None:
             raise widest.error(0, bad.message)
         rows = tally.rows
-        if phi.checks_rows or phi.learns:
-            tally, learner = Tally(), phi.learner()
+        learns = phi.learns and not learned
+        if phi.checks_rows or learns:
+            tally, learner = Tally(), phi.learner() if learns else None
             for chunk in source.chunks(chunk_bytes):
                 chunk = usable_rows(chunk, phi, source)
                 tally.note(chunk)
-                learner.see(chunk.batch)
-            while learner.again():
+                if learner is not None:
+                    learner.see(chunk.batch)
+            while learner is not None and learner.again():
                 for chunk in source.chunks(chunk_bytes):
                     learner.see(usable_rows(chunk, phi, source).batch)
-            phi = learner.done()
+            phi = phi if learner is None else learner.done()
         if weight_bytes(phi, dtype) > available():
             require_room(phi, dtype, max(map(widest_row, source.chunks(chunk_bytes)), key=_width), source)
         return cls(source, shape, phi, tally, tally.rows < rows, watched)

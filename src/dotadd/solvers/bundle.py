@@ -74,6 +74,7 @@ def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: P
     examples, signs = problem.examples, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
     lowest, plane = problem.zeros(), np.zeros(examples.dim)
+    centre, origin = run.centre, 0.0 if run.centre is None else run.centre.b
 
     def refit(margins: np.ndarray) -> float:
         """Move margins to where a free intercept is best, and say how far it went."""
@@ -93,8 +94,11 @@ def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: P
             offset = total_dual_term(loss, alpha, cost)
         plane[:] = 0.0
         yield Add(alpha * run.sign, plane)
+        slope = penalty * inner_product(alpha, run.sign)
+        if centre is not None:  # planes are over w - w0 and b - b0
+            offset -= float(plane @ centre.w) + slope * origin
         with run.phase("w"):
-            planes.append(plane, penalty * inner_product(alpha, run.sign), offset, Shares.of(alpha, cost))
+            planes.append(plane, slope, offset, Shares.of(alpha, cost))
         with run.phase("qp"):
             return planes.solve(QP_SHARE * run.settings.tol * primal)
 
@@ -111,13 +115,17 @@ def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: P
         while True:
             run.rest(planes.state, margins=margins, height=height)
             with run.phase("w"):
-                intercept = planes.lowest(lowest)
+                intercept = origin + planes.lowest(lowest)
+                if centre is not None:
+                    lowest += centre.w
                 linear, quadratic = _penalty_towards(lowest, w)
+                if centre is not None:
+                    linear -= inner_product(centre.w, lowest) - inner_product(centre.w, w)
             there = run.margins((yield Dot(lowest)), intercept)
             with run.phase("sort"):
                 intercept += refit(there)
                 slopes, rise = there - margins, intercept - run.intercept
-                linear += penalty * run.intercept * rise
+                linear += penalty * (run.intercept - origin) * rise
                 quadratic += penalty * rise * rise
                 t = best(Line(loss, margins, slopes, cost, linear, quadratic))
             with run.phase("w"):

@@ -38,6 +38,7 @@ class Judge:
         self.length = float(np.sqrt(squared_length(w)))
         self.rows, self.drifted, self.distance = RowSums(), 0.0, 0.0
         self.seen = False
+        self.centre = problem.centre(k)
 
     def see(
         self,
@@ -79,15 +80,19 @@ class Judge:
         """All rows were seen."""
         self.seen = True
 
-    def compare(self, w: np.ndarray, sums: Sequence[np.ndarray]) -> None:
+    def compare(self, slots: slice, sums: Sequence[np.ndarray]) -> None:
         """Take into account how far w is from its sum, in these slots."""
-        self.distance += squared_distance(w, sums[0])
+        self.distance += self._apart(slots, sums[0])
+
+    def _apart(self, slots: slice, total: np.ndarray) -> float:
+        """|w - w_alpha|^2 in these slots, for this sum."""
+        return float(squared_distance(self.w[slots], total if self.centre is None else total + self.centre.w[slots]))
 
     def settle(self) -> None:
         """Make alpha the one that the certificate is about."""
 
     def certificate(self) -> Certificate:
-        return self.rows.certificate(self.w, self.problem.intercept, self.intercept, self.distance)
+        return self.rows.certificate(self.w, self.problem.intercept, self.intercept, self.distance, self.centre)
 
 
 class FreeJudge(Judge):
@@ -140,15 +145,15 @@ class FreeJudge(Judge):
             self._count(margins, alpha, self.sign[mine], self.cost[mine], norms, self.terms)
             let_go(self.output, self.sign, self.cost)
 
-    def compare(self, w: np.ndarray, sums: Sequence[np.ndarray]) -> None:
+    def compare(self, slots: slice, sums: Sequence[np.ndarray]) -> None:
         positive, negative = sums
         positive += negative
-        self.drifted += squared_distance(w, positive)
+        self.drifted += self._apart(slots, positive)
         positive -= negative
         positive *= self.factors[0]
         negative *= self.factors[1]
         positive += negative
-        self.distance += squared_distance(w, positive)
+        self.distance += self._apart(slots, positive)
 
     def certificate(self) -> Certificate:
         """Scaling alpha down moves w_alpha, which is no rounding: further steps make up for it."""
@@ -217,7 +222,7 @@ def certify(
         for judge in blind:
             judge.conclude()
         for judge, some in zip(group, sums, strict=True):
-            judge.compare(judge.w[first:stop], some)
+            judge.compare(slice(first, stop), some)
     certificates = [judge.certificate() for judge in judges]
     good = [certificate.gap <= tol for certificate in certificates]
     for judge, done in zip(judges, good, strict=True):

@@ -90,7 +90,9 @@ class _State(Run):
         self.problem = problem
         self.sign, self.cost = problem.columns.sign(k), problem.columns.cost(k)
         self.active = (self.cost > 0.0).astype(np.uint8)
-        self.descent = Descent(w, problem.intercept)
+        self.centre = problem.centre(k)
+        self.began = 0.0 if self.centre is None else 0.5 * squared_length(self.centre.w)
+        self.descent = Descent(w, problem.intercept, self.centre)
         self.target, self.failures, self.look_again = 0.0, 0, 0
         self.tails, self.next_tail = 0, 0
         self.rng = rng
@@ -138,9 +140,9 @@ class _State(Run):
         problem, numbers = self.problem, self.descent.numbers
         numbers[BALANCE] = float(self.alpha @ self.sign)
         if problem.intercept is Intercept.REGULARIZED:
-            numbers[INTERCEPT] = numbers[BALANCE]
+            numbers[INTERCEPT] = self.descent.origin + numbers[BALANCE]
         numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, self.cost)
-        numbers[HALF_NORM] = 0.5 * squared_length(self.w)
+        numbers[HALF_NORM] = 0.5 * squared_length(self.w) - self.began
         self.descent.forget_thresholds()
         numbers[ACTIVE] = self.active.sum()
 
@@ -173,7 +175,7 @@ class _State(Run):
     def after_tail(self, seconds: float) -> Progress:
         """What a look at all margins has told after that."""
         assert self.judge is not None
-        primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept)
+        primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept, self.centre)
         dual = primal - self.judge.rows.gaps
         return Progress(self.passes, seconds, primal, dual, self.gap, int(self.active.sum()), len(self.alpha))
 
@@ -239,7 +241,7 @@ def dcd(
     rng = settings.rng()
     bulk = problem.examples.bulk and problem.loss is not Loss.LOGISTIC  # whose dual variables are never 0
     sample = Sample(problem, rng, grows=bulk and shrink and alphas is None)
-    ws = [problem.zeros() for _ in range(len(problem))]
+    ws = [problem.origin(k) for k in range(len(problem))]
     if any(alpha.any() for alpha in starts):
         problem.examples.add([alpha * problem.columns.sign(k) for k, alpha in enumerate(starts)], ws)
     states = [
@@ -404,7 +406,8 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
         margins = state.judge.see(problem, slice(None), output, norms, problem.examples.longest, beside=step)
         state.judge.conclude()
         sums = state.judge.rows
-        state.gap = relative_gap(sums.primal(state.w, problem.intercept, state.intercept), sums.gaps)
+        primal = sums.primal(state.w, problem.intercept, state.intercept, state.centre)
+        state.gap = relative_gap(primal, sums.gaps)
         state.active[:] = would_move(int(problem.loss), margins, cost, state.alpha)
     seconds["certify"] += perf_counter() - began
 

@@ -159,14 +159,16 @@ class Kinks:
 
 
 class Proof:
-    """The best mean of dual variables for the hinge, D(alpha) = sum_i alpha_i - |x_alpha|^2 / 2."""
+    """The best mean of dual variables for the hinge, D(alpha) = sum_i alpha_i - |x_alpha|^2 / 2; where x is drawn to a
+    centre, x_alpha begins there, and D is more by half its square."""
 
-    def __init__(self, dim: int, n: int) -> None:
-        self.alpha, self.x = np.zeros(n), np.zeros(dim)
+    def __init__(self, centre: np.ndarray, n: int) -> None:
+        self.alpha, self.x = np.zeros(n), centre.copy()
+        self.began = 0.5 * squared_length(centre)
 
     @property
     def dual(self) -> float:
-        return float(self.alpha.sum()) - 0.5 * squared_length(self.x)
+        return float(self.alpha.sum()) - 0.5 * squared_length(self.x) + self.began
 
     def offer(self, alpha: np.ndarray, x: np.ndarray) -> None:
         """Go from the mean towards these dual variables and their x_alpha, as far as D rises."""
@@ -213,7 +215,7 @@ def _gradient(run: Asking, x: np.ndarray, p: np.ndarray, margins: np.ndarray) ->
         margins += shift * run.sign
         x[-1] += shift
         p[-1] += shift
-    g = _penalty(run, x)
+    g = _slope(run, x)
     yield from _subtract(run, dual_at(int(run.problem.loss), margins, run.cost), g)
     return g
 
@@ -231,7 +233,7 @@ def _with_kinks(run: Asking) -> Steps:
 def _descend_kinks(run: Asking, nbytes: int) -> Steps:
     cost, dim = run.cost, run.problem.examples.dim + 1
     history, kinks = History(dim, run.w.dtype), Kinks(dim, run.w.dtype, nbytes)
-    proof = Proof(dim, len(cost))
+    proof = Proof(_centre(run), len(cost))
     run.alpha = proof.alpha
     if (saved := run.resumed) is not None:
         x, margins, alpha, g, reach = (saved[name] for name in ("x", "margins", "multipliers", "g", "reach"))
@@ -242,7 +244,7 @@ def _descend_kinks(run: Asking, nbytes: int) -> Steps:
         x = np.append(run.w, np.float64(run.intercept))
         margins = run.margins((yield from run.first_outputs()), x[-1])
         alpha = dual_at(int(Loss.HINGE), margins, cost)
-        g = _penalty(run, x)
+        g = _slope(run, x)
         yield from _subtract(run, alpha, g)
         reach, primals = np.full(len(alpha), FIRST_REACH), []
 
@@ -283,10 +285,25 @@ def _descend_kinks(run: Asking, nbytes: int) -> Steps:
 
 
 def _penalty(run: Asking, x: np.ndarray) -> np.ndarray:
-    """The gradient of the penalty on w and b, which is linear in them."""
+    """The gradient of the penalty on w and b, which is linear in them, but for the centre that they are drawn to."""
     out = x.copy()
     if run.problem.intercept is not Intercept.REGULARIZED:
         out[-1] = 0.0
+    return out
+
+
+def _centre(run: Asking) -> np.ndarray:
+    """What x is drawn to."""
+    if run.centre is None:
+        return np.zeros(run.problem.examples.dim + 1)
+    return _penalty(run, np.append(run.centre.w, np.float64(run.centre.b)))
+
+
+def _slope(run: Asking, x: np.ndarray) -> np.ndarray:
+    """The gradient of the penalty at x."""
+    out = _penalty(run, x)
+    if run.centre is not None:
+        out -= _centre(run)
     return out
 
 
@@ -312,8 +329,9 @@ def _search(run: Asking, x: np.ndarray, p: np.ndarray, margins: np.ndarray) -> A
     p[:-1] = step
     slopes = run.margins((yield Dot(step)), p[-1])
     weighted = _penalty(run, p)
+    drawn = 0.0 if run.centre is None else inner_product(_centre(run), weighted)
     t = minimum_along(
-        int(run.problem.loss), margins, slopes, run.cost, inner_product(x, weighted), inner_product(p, weighted)
+        int(run.problem.loss), margins, slopes, run.cost, inner_product(x, weighted) - drawn, inner_product(p, weighted)
     )
     p *= t
     x += p

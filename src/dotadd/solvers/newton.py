@@ -40,6 +40,7 @@ def newton(run: Asking) -> Steps:
     problem, w = run.problem, run.w
     loss, cost, signs = int(problem.loss), run.cost, problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
+    origin = 0.0 if run.centre is None else run.centre.b
     if run.resumed is None:
         output, steepest = (yield from run.first_outputs()), 0.0
     else:
@@ -52,7 +53,9 @@ def newton(run: Asking) -> Steps:
         margins = run.margins(output, run.intercept)
         primal = problem.primal(w, run.intercept, margins, run.k)
         alpha = dual_at(loss, margins, cost)
-        g = np.append(w, np.float64(penalty * run.intercept))
+        g = np.append(w, np.float64(penalty * (run.intercept - origin)))
+        if run.centre is not None:
+            g[:-1] -= run.centre.w
         yield Add(-alpha * run.sign, g[:-1])
         if problem.intercept is not Intercept.NONE:
             g[-1] -= inner_product(alpha, run.sign)
@@ -64,7 +67,9 @@ def newton(run: Asking) -> Steps:
         s = yield from _step(run, g, _curvature(loss, margins, cost), penalty, eta)
         step = s[:-1].astype(w.dtype)
         change = yield Dot(step)
-        linear = inner_product(w, step) + penalty * run.intercept * s[-1]
+        linear = inner_product(w, step) + penalty * (run.intercept - origin) * s[-1]
+        if run.centre is not None:
+            linear -= inner_product(run.centre.w, step)
         quadratic = squared_length(step) + penalty * s[-1] ** 2
         t = minimum_along(loss, margins, run.margins(change, s[-1]), cost, linear, quadratic)
         w += w.dtype.type(t) * step

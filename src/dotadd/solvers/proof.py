@@ -5,7 +5,7 @@ For any w and b and any dual variables alpha, with margins m_i of w and b and w_
     P(w, b) - D(alpha) = sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ] + 1/2 |w - w_alpha|^2,
 
 provided that b = sum_i alpha_i y_i where the intercept is regularized, and sum_i alpha_i y_i = 0 where it is free. Each
-term is >= 0.
+term is >= 0. Where w and b are drawn to a centre w0 and b0, these are added to w_alpha and to sum_i alpha_i y_i.
 
 `RowSums` are sums over rows, so those of pieces, of parts and of machines are added up; `certificate` ends the sum. All
 of it is computed in float64. What rounding may have done to it is bounded, and counts as a part of the gap, so that no
@@ -27,7 +27,7 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.core.block import squared_length
 from dotadd.core.losses import LOGISTIC, SQUARED_HINGE, dual_term, slope, value
-from dotadd.problem.problem import Intercept
+from dotadd.problem.problem import Centre, Intercept, half_length
 from dotadd.solvers.result import Reason, relative_gap
 
 U = 2.0**-53
@@ -116,21 +116,27 @@ class RowSums:
         joined = RowSums(*sums)
         return RowSums(**{**joined.__dict__, "farthest": max(self.farthest, other.farthest)})
 
-    def primal(self, w: np.ndarray, intercept: Intercept, b: float) -> float:
+    def primal(self, w: np.ndarray, intercept: Intercept, b: float, centre: Centre | None = None) -> float:
         """P(w, b)."""
-        return 0.5 * squared_length(w) + (0.5 * b * b if intercept is Intercept.REGULARIZED else 0.0) + self.losses
+        return half_length(w, b, intercept, centre) + self.losses
 
-    def certificate(self, w: np.ndarray, intercept: Intercept, b: float, distance: float) -> Certificate:
+    def certificate(
+        self, w: np.ndarray, intercept: Intercept, b: float, distance: float, centre: Centre | None = None
+    ) -> Certificate:
         """What all rows prove of w and b, given |w - w_alpha|^2."""
-        primal = self.primal(w, intercept, b)
+        primal = self.primal(w, intercept, b, centre)
         many = U * (self.rows + FEW)
         half = primal - self.losses
         wrong = self.doubt + 2.0 * many * self.sizes + U * (len(w) + FEW) * half  # in the gap, and in the primal
         length = np.sqrt(2.0 * half)
         apart = np.sqrt(distance) * (1.0 + U * (len(w) + FEW)) + many * self.pull
-        apart_b = 0.0
+        apart_b = origin = 0.0
+        if centre is not None:  # which was added to w_alpha, and taken from w
+            origin, away = centre.b, float(np.sqrt(squared_length(centre.w)))
+            length += away
+            apart += U * FEW * (away + abs(origin))
         if intercept is Intercept.REGULARIZED:
-            apart_b = abs(b - self.balance) + many * self.mass
+            apart_b = abs(b - origin - self.balance) + many * self.mass
         elif intercept is Intercept.FREE:  # sum_i alpha_i y_i = 0 up to rounding, and moving alpha there costs this
             wrong += many * self.mass * (FEW + abs(b) + length * self.farthest)
         drift = 0.5 * (apart * apart + apart_b * apart_b) + wrong

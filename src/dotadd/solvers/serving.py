@@ -117,10 +117,11 @@ class Asking(Run):
         clock: Clock,
         start: Result | None,
     ) -> None:
-        super().__init__(k, problem.zeros())
+        super().__init__(k, problem.origin(k))
         self.problem, self.settings, self.clock = problem, settings, clock
+        self.centre = problem.centre(k)
         self.sign, self.cost = problem.columns.sign(k).astype(np.float64), problem.columns.cost(k)
-        self.intercept = 0.0
+        self.intercept = 0.0 if self.centre is None else self.centre.b
         self.resumed: Saved | None = None
         """What it has said by `rest` in an earlier run, if it goes on from there."""
         self._rested: State | None = None
@@ -316,4 +317,5 @@ def _prove(problem: Problem, runs: list[Asking], tol: float) -> None:
             run.reason = Reason.CONVERGED
     for run in runs:
         if run.alpha is None:
-            run.primal_alone(judges[run].rows.primal(run.w, problem.intercept, run.intercept), run.intercept)
+            primal = judges[run].rows.primal(run.w, problem.intercept, run.intercept, run.centre)
+            run.primal_alone(primal, run.intercept)

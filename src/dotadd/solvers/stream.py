@@ -59,9 +59,9 @@ class _Trainer:
         self.problem, self.settings, self.memory = problem, settings, problem.examples.memory
         self.clock = Clock(settings.max_time)
         self.clock.seconds = {"read": 0.0, "arrive": 0.0, "sweep": 0.0, "certify": 0.0}
-        self.ws = [problem.zeros() for _ in range(len(problem))]
+        self.ws = [problem.origin(k) for k in range(len(problem))]
         self.alphas = [problem.dual_variables() for _ in range(len(problem))]
-        self.descents = [Descent(w, problem.intercept) for w in self.ws]
+        self.descents = [Descent(w, problem.intercept, problem.centre(k)) for k, w in enumerate(self.ws)]
         capacity = max(self.memory - IN_FLIGHT * piece_bytes(self.memory), self.memory // 2)
         self.store = Store(problem, self.alphas, capacity, settings.seed)
         self.rng = settings.rng()
@@ -108,6 +108,7 @@ class _Trainer:
                 if ends in verdicts:
                     return ends, None
             self.at.not_proved(max(certificate.gap for certificate in certificates))
+            self.store.wake()
         return Reason.MAX_PASSES, None
 
     def _pass(self) -> None:

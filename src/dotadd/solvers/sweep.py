@@ -20,9 +20,10 @@ from dotadd.core.losses import HINGE, LOGISTIC, SQUARED_HINGE, Loss, dual_step, 
 from dotadd.features.filling import Picked
 from dotadd.problem.columns import BinaryColumn
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Intercept
+from dotadd.problem.problem import Centre, Intercept
 
-# The running numbers of one binary problem, in one array so that a kernel call leaves them consistent.
+# The running numbers of one binary problem, in one array so that a kernel call leaves them consistent. HALF_NORM is
+# |w|^2 / 2, and less than that by what w began with where it is drawn to a centre.
 INTERCEPT, BALANCE, DUAL_TERMS, HALF_NORM, GAP, PG_MAX, PG_MIN, OLD_PG_MAX, OLD_PG_MIN, ACTIVE = range(10)
 N_NUMBERS = 10
 SEVERAL = 4  # binary problems: fewer are not worth threads for each block
@@ -32,9 +33,11 @@ AHEAD = 3  # rows: the next but two is fetched into the cache while this one is 
 class Descent:
     """The w of one binary problem on its way by coordinate descent, and the numbers that run along with it."""
 
-    def __init__(self, w: np.ndarray, intercept: Intercept) -> None:
+    def __init__(self, w: np.ndarray, intercept: Intercept, centre: Centre | None = None) -> None:
         self.w, self.intercept = w, intercept
+        self.origin = 0.0 if centre is None else centre.b
         self.numbers = np.zeros(N_NUMBERS)
+        self.numbers[INTERCEPT] = self.origin
         self.visited = 0
         """Rows of the order of this sweep that are done."""
         self.forget_thresholds()
@@ -76,7 +79,9 @@ class Descent:
     def dual(self) -> float:
         """D(alpha), as far as rounding lets the running numbers tell."""
         dual = float(self.numbers[DUAL_TERMS] - self.numbers[HALF_NORM])
-        return dual - 0.5 * self.b * self.b if self.intercept is Intercept.REGULARIZED else dual
+        if self.intercept is Intercept.REGULARIZED:
+            dual -= 0.5 * (self.b * self.b - self.origin * self.origin)
+        return dual
 
     @property
     def multiplier_term(self) -> float:

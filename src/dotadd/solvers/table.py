@@ -63,6 +63,8 @@ class Solver:
     """Whether it can start from an earlier result."""
     checkpoints: bool = False
     """Whether it can be resumed."""
+    updates: bool = False
+    """Whether it can draw w to an earlier model instead of 0."""
     baseline: bool = False
     """Whether it is there to be compared with."""
     ancestor: bool = False
@@ -75,6 +77,9 @@ class Solver:
         if problem.loss not in self.losses:
             smooth = " or ".join(repr(loss.name.lower()) for loss in self.losses)
             raise DotaddError(f"{self.name} needs a smooth loss: use loss={smooth}, or another solver")
+        if problem.centres is not None and not self.updates:
+            know = ", ".join(other.name for other in that_need(self.needs).values() if other.updates)
+            raise DotaddError(f"{self.name} cannot update an earlier model: use solver='auto', or one of {know}")
         if start is not None and not self.warm:
             raise DotaddError(f"{self.name} begins anew each time, and takes no earlier fit: use solver='dcd'")
         return self.solve(problem, settings, start) if self.warm else self.solve(problem, settings)
@@ -140,7 +145,7 @@ _SMOOTH = (Loss.SQUARED_HINGE, Loss.LOGISTIC)
 _TABLE = (
     Solver(
         "dcd", "dual coordinate descent, one example after the other", Needs.ROWS, _dcd,
-        warm=True, checkpoints=True,
+        warm=True, checkpoints=True, updates=True,
     ),
     Solver(
         "sgd", "averaged stochastic gradient descent", Needs.ROWS, partial(_sgd, "calibrated"),
@@ -152,22 +157,25 @@ _TABLE = (
     ),
     Solver(
         "newton", "Newton's method with conjugate gradients", Needs.PASSES, _newton, _SMOOTH,
-        warm=True, checkpoints=True,
+        warm=True, checkpoints=True, updates=True,
     ),
     Solver(
         "ocas", "optimized cutting planes", Needs.PASSES, partial(_bundle, "the best of the line", 0.1),
-        warm=True, checkpoints=True,
+        warm=True, checkpoints=True, updates=True,
     ),
-    Solver("lbfgs", "L-BFGS, also for the hinge", Needs.PASSES, _lbfgs, warm=True, checkpoints=True),
+    Solver("lbfgs", "L-BFGS, also for the hinge", Needs.PASSES, _lbfgs, warm=True, checkpoints=True, updates=True),
     Solver(
         "bmrm", "cutting planes without a line search", Needs.PASSES, partial(_bundle, "the better end", 1.0),
-        warm=True, checkpoints=True, baseline=True, ancestor=True,
+        warm=True, checkpoints=True, updates=True, baseline=True, ancestor=True,
     ),
     Solver(
         "svmperf", "cutting planes as SVM-perf adds them", Needs.PASSES, partial(_bundle, "its end", 1.0),
-        warm=True, checkpoints=True, baseline=True, ancestor=True,
+        warm=True, checkpoints=True, updates=True, baseline=True, ancestor=True,
     ),
-    Solver("stream", "coordinate descent on what is kept of what passes by", Needs.PIECES, _stream, checkpoints=True),
+    Solver(
+        "stream", "coordinate descent on what is kept of what passes by", Needs.PIECES, _stream,
+        checkpoints=True, updates=True,
+    ),
     Solver("block_minimization", "one block after the other", Needs.PIECES, _block_minimization, baseline=True),
     Solver(
         "selective_block_minimization", "the same, keeping what lies near the margin", Needs.PIECES,
