@@ -254,10 +254,12 @@ class _CompileNotice(event.Listener):
         pass
 
 
+NOTICE = _CompileNotice()
+
 if not JIT_DISABLED:
     with _no_garbage_collection():
         _wake_numba()
-    event.register("numba:compile", _CompileNotice())
+    event.register("numba:compile", NOTICE)
 
 
 KERNELS: list[Any] = []  # all that Python calls, so that a test can count what they were compiled for

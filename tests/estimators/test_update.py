@@ -267,3 +267,13 @@ def test_the_bend_of_a_loss_adds_up_to_the_change_of_its_slope(loss):
     change = np.gradient(naive.loss_value(loss, margins), margins)
     area = np.trapezoid(second_derivative(Loss.named(loss), margins), margins)
     assert area == pytest.approx(change[-1] - change[0], rel=1e-3)
+
+
+def test_a_model_of_several_labels_is_not_updated():
+    X, _ = noisy(n=40)
+    labels = [["a"] if row[0] > 0 else ["a", "b"] if row[1] > 0 else ["b"] for row in X]
+    before = machine().fit(X, labels)
+    with pytest.raises(DotaddError, match="have several"):
+        machine().fit(X, labels, start=before)
+    with pytest.raises(DotaddError, match="several labels"):
+        machine().fit(X, labels, start=machine().fit(X, X[:, 0] > 0))

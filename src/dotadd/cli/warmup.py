@@ -2,36 +2,64 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-def warmup() -> None:
+def warmup(*, jobs: int | None = None) -> None:
     """Compile now what later runs need, so that they begin at once.
 
     The machine code is kept in the user's cache folder, or in the one that
     DOTADD_CACHE_DIR names, as in:
 
         DOTADD_CACHE_DIR=/var/cache/dotadd dotadd warmup
+
+    Parameters
+    ----------
+    jobs
+        Processes that compile at the same time; one a core by default.
     """
     from dotadd._jit import STORE
-    from dotadd.errors import NotConvergedWarning
+    from dotadd._util.threads import thread_count
 
     started = time.perf_counter()
-    for number, (name, job) in enumerate(JOBS.items(), 1):
-        sys.stdout.write(f"{number}/{len(JOBS)} {name} ... ")
-        sys.stdout.flush()
-        at = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConvergedWarning)  # nobody wants these answers
-            job()
-        sys.stdout.write(f"{time.perf_counter() - at:.1f} s\n")
+    count = min(thread_count(jobs), len(JOBS)) if STORE else 1  # what is not kept serves this process alone
+    with _workers(count) as done:
+        for number, (name, seconds) in enumerate(done, 1):
+            sys.stdout.write(f"{number}/{len(JOBS)} {name} {seconds:.1f} s\n")
+            sys.stdout.flush()
     where = f"kept in {STORE.folder}" if STORE else "not kept: no cache folder can be written"
     sys.stdout.write(f"compiled in {time.perf_counter() - started:.1f} s, {where}\n")
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[Iterator[tuple[str, float]]]:
+    """What `_do` tells of each job, as it is done, in so many processes: compiling holds the interpreter's lock."""
+    if count == 1:
+        yield map(_do, JOBS)
+        return
+    with multiprocessing.get_context("spawn").Pool(count, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+        yield pool.imap_unordered(_do, JOBS)
+
+
+def _do(name: str) -> tuple[str, float]:
+    """A job and the seconds that it took."""
+    from dotadd._jit import NOTICE
+    from dotadd.errors import NotConvergedWarning
+
+    NOTICE.said = True  # that it compiles is what was asked for
+    at = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)  # nobody wants these answers
+        JOBS[name]()
+    return name, time.perf_counter() - at
 
 
 def _vectors() -> None:
