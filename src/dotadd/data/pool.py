@@ -189,11 +189,18 @@ class PackedPool(Pool):
 
     @property
     def nbytes(self) -> int:
-        return self._bytes([int(begins[-1]) for begins in self._begins()], len(self))
+        return self._bytes(self._used(), len(self))
+
+    def _used(self) -> list[int]:
+        """How many items of each level there are."""
+        used = [int(self._offsets[-1])]
+        for offsets in self._deeper:
+            used.append(int(offsets[used[-1]]))
+        return used
 
     @property
     def batch(self) -> Batch:
-        used = [int(begins[-1]) for begins in self._begins()]
+        used = self._used()
         deeper = [offsets[: n + 1] for offsets, n in zip(self._deeper, used, strict=False)]
         arrays = [array[: used[level - 1]] for array, level in zip(self._arrays, self._levels, strict=True)]
         return self._like.made([self._offsets, *deeper], arrays)
@@ -215,7 +222,7 @@ class PackedPool(Pool):
     def put(self, batch: Batch) -> np.ndarray:
         theirs, places = self._fitted(batch), np.arange(len(self), len(self) + len(batch))
         rows, *spans = theirs.spans(len(batch))
-        at = [int(begins[-1]) for begins in self._begins()]
+        at = self._used()
         ends = [first + span.stop - span.start for first, span in zip(at, spans, strict=True)]
         self._extend(ends)
         for mine, array, level in zip(self._arrays, theirs.arrays, theirs.levels, strict=True):
@@ -287,17 +294,11 @@ class PackedPool(Pool):
         if not self._gone.any():
             return False
         places, begins = plain(places), self._begins()
-        lengths = [np.diff(ends)[places] for ends in begins]
         for array, level in zip(self._arrays, self._levels, strict=True):
             slide(array, begins[level - 1], places)
-        deeper = []
-        for offsets, ends in zip(self._deeper, begins, strict=False):
-            counts = np.diff(offsets[: int(ends[-1]) + 1])
-            slide(counts, ends, places)
-            deeper.append(counts)
-        self._lay(lengths)
-        for offsets, above, counts in zip(self._deeper, lengths, deeper, strict=False):
-            np.cumsum(counts[: int(above.sum())], out=offsets[1 : int(above.sum()) + 1])
+        for offsets, rows in zip(self._deeper, begins, strict=False):
+            slide_offsets(offsets, rows, places)
+        self._offsets = np.concatenate([[0], np.cumsum(np.diff(self._offsets)[places])])
         self._gone = np.zeros(len(places), np.bool_)
         return True
 
@@ -345,4 +346,19 @@ def slide(items, offsets, rows):
     for j in range(len(rows)):
         for k in range(np.uint64(offsets[rows[j]]), np.uint64(offsets[rows[j] + 1])):
             items[to] = items[k]
+            to += np.uint64(1)
+
+
+@kernel
+def slide_offsets(offsets, rows_begin, rows):
+    """The same where items have items of their own: offsets of those, as they are after these have moved to the front.
+
+    It needs no second array: no entry is written before it was read, but for those that stay as they are.
+    """
+    to = np.uint64(0)
+    for j in range(len(rows)):
+        first, stop = np.uint64(rows_begin[rows[j]]), np.uint64(rows_begin[rows[j] + 1])
+        shift = offsets[first] - offsets[to]
+        for k in range(first, stop):
+            offsets[to + np.uint64(1)] = offsets[k + np.uint64(1)] - shift
             to += np.uint64(1)
