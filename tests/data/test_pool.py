@@ -7,10 +7,11 @@ from dotadd.automata import Automaton
 from dotadd.data.batches import DenseRows, Images, SparseRows, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.data.pool import LOOSE, FixedPool, PackedPool, Pool
+from dotadd.data.table import Cells, Table
 
-KINDS = ["dense", "images", "windows", "strings", "sparse", "binary", "lattices"]
+KINDS = ["dense", "images", "windows", "strings", "sparse", "binary", "lattices", "tables"]
 
-NAMES = ("letters", "indices", "values", "arc_offsets", "labels", "targets", "weights", "finals")
+NAMES = ("letters", "ends", "indices", "values", "arc_offsets", "labels", "targets", "weights", "finals")
 
 
 def rows(kind, n, seed):
@@ -21,6 +22,10 @@ def rows(kind, n, seed):
         return Images(rng.integers(0, 255, (n, 3, 4)).astype(np.uint8))
     if kind == "windows":
         return Strings(rng.choice(np.frombuffer(b"ACGT", np.uint8), n * 7), width=7)
+    if kind == "tables":
+        words = ["w" * int(k) for k in rng.integers(0, 6, n)]
+        letters = Strings(np.frombuffer("".join(words).encode(), np.uint8), np.cumsum([0, *map(len, words)]))
+        return Table.from_columns({"a": Cells(rng.normal(size=n)), "b": Cells(strings=letters)})
     if kind == "lattices":
         return Lattices.from_automata([lattice(rng) for _ in range(n)])
     lengths = rng.integers(0, 9, n)
@@ -157,7 +162,7 @@ def test_memory_is_taken_as_rows_come(kind):
     small = Pool.like(rows(kind, 1, 0), 4000, 8)
     while small.has_room(batch := rows(kind, 3, 5)):
         small.put(batch)
-        assert small.room <= (2 if kind == "lattices" else 1) * 4000 + 8  # states and arcs share the bytes
+        assert small.room <= (2 if kind in ("lattices", "tables") else 1) * 4000 + 8  # states and arcs share the bytes
 
 
 @pytest.mark.parametrize("kind", ["strings", "sparse", "lattices"])

@@ -160,7 +160,7 @@ def test_the_same_weights_from_disk(tmp_path, solver):
 def test_labels_in_groups_that_memory_has_room_for_have_the_same_answers():
     X, Y = problem(rows=300)
     whole, parts = machine().fit(X, Y), machine(memory=30_000).fit(X, Y)
-    assert "of 5 labels at a time" in parts.result_[0].why
+    assert "of 5 problems at a time" in parts.result_[0].why
     assert whole.result_[0].alpha is not None
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=2e-4)
     assert all(result.gap <= 1e-7 and result.alpha is None for result in parts.result_)

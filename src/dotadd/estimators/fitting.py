@@ -18,7 +18,7 @@ from dotadd._util.memory import Budget, available, parse_bytes, words
 from dotadd._util.threads import thread_count
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError
-from dotadd.estimators.label_groups import solve_in_groups, with_constants
+from dotadd.estimators.groups import solve_in_groups, with_constants
 from dotadd.estimators.protocol import columns_read
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.expression import parse
@@ -200,7 +200,7 @@ def on_examples(svm: LinearSVM, source: Source, data: Chunk, budget: Budget, how
     if (checkpoint := how.checkpoint_by(svm.solver, in_memory=True)) is not None:
         checkpoint.problem = _stated(svm, source, task.phi, task.targets, how)
         settings = replace(settings, checkpoint=checkpoint, resume=how.resume)
-    if task.several is not None and how.start is None:
+    if how.start is None:
         solver, why, results = solve_in_groups(svm.solver, problem, settings)
     else:
         solver, why, results = solve(svm.solver, problem, settings, how.start)

@@ -1,5 +1,5 @@
-"""Many labels are trained in groups, as many at a time as there is room for the dual variables of; and labels that all
-rows have, or none, are answered without training."""
+"""Many classes or labels are trained in groups, as many at a time as there is room for the dual variables of; and
+labels that all rows have, or none, are answered without training."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ def solve_in_groups(name: str, problem: Problem[InMemory], settings: Settings) -
     solver, why, found = "", "", list[Result]()
     for first in range(0, count, size):
         ks = range(first, min(first + size, count))
-        part = replace(problem, columns=problem.columns.only(ks))
+        centres = None if problem.centres is None else [problem.centres[k] for k in ks]
+        part = replace(problem, columns=problem.columns.only(ks), centres=centres)
         mine = replace(settings, max_time=clock.left(), on_progress=_later(settings, first))
         one, reason, results = solve(name, part, mine)
         solver, why = solver or one, why or reason
         found += [replace(result, alpha=None) for result in results]
     settings.budget.release(taken)
-    return solver, f"{why}; there is room for {size:,} of {count:,} labels at a time", found
+    return solver, f"{why}; there is room for {size:,} of {count:,} problems at a time", found
 
 
 def _later(settings: Settings, first: int) -> Callable[[Progress, int], None] | None:
