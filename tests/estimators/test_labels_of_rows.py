@@ -148,11 +148,12 @@ def test_the_same_weights_from_disk(tmp_path, solver):
     path.write_text("\n".join(json.dumps({"text": text, "topics": row}) for text, row in rows) + "\n")
     phi, told = "WordNGrams(1, bits=12).tfidf()", []
     source = open_source(path, column="text", label="topics")
-    found = machine(phi=phi, tol=1e-6, solver=solver, memory=20_000).fit(source, announce=told.append)
+    found = machine(phi=phi, tol=1e-4, solver=solver, memory=30_000).fit(source, announce=told.append)
     inside = machine(phi=phi, tol=1e-6).fit(x, lists(Y))
     assert any("x.jsonl" in line for line in told), "it was copied, and read from disk"
-    np.testing.assert_allclose(found.coef_, inside.coef_, atol=5e-3)
-    assert max(result.gap for result in found.result_) <= 1e-6
+    furthest = np.sqrt(2e-4 * max(result.primal for result in found.result_))  # |w - w*|^2 / 2 is at most the gap
+    assert np.linalg.norm(found.coef_ - inside.coef_, axis=1).max() <= furthest
+    assert max(result.gap for result in found.result_) <= 1e-4
     assert found.model_.several == "lists"
     assert found.classes_.tolist() == NAMES.tolist()
 
