@@ -14,9 +14,10 @@ one. Hinge, free intercept, C = 1, to the relative duality gap given by `--tol`;
 Seconds are those of the fit, with lengths of rows, after reading and compiling; all cores.
 
     python -m benchmarks.paper.gkm [--only ctcf,nfe2,simulated] [--rows N] [--tol 0.001] [--write docs/results.md]
-        [--tiny]
+        [--logo docs/gkm_ctcf.svg] [--tiny]
 
---rows is the largest number of simulated sequences.
+--rows is the largest number of simulated sequences; --logo draws what the letters around the strongest place add to the
+score of the test sequences that the first model is surest about.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from benchmarks.paper.coffin import Table, tell, with_section
 from dotadd import LinearSVM
 from dotadd._util.threads import thread_count
 from dotadd.data.batches import Strings
+from dotadd.explain.logo import logos
 from dotadd.features import Gkm
 from dotadd.features.lmer_counts import LmerCounts
 from dotadd.features.mismatch_pairs import products
@@ -49,6 +51,7 @@ NAMES = ("ctcf", "nfe2")
 SIZES = (1000, 10_000, 100_000, 1_000_000)
 TINY_SIZES = (200, 400)
 WORDS, LETTERS, CHANGED = 5, 12, 0.15
+DRAWN, AROUND = 4, 45  # sequences, and letters of each
 COMPARED = 40  # sequences whose kernel values are compared
 PEER = ["data", "sequences", "s", "gap", "Pearson, -d 4", "Pearson, -d 3", "auROC", "auROC of LS-GKM", "kernel off by"]
 KERNEL, TINY_KERNEL = (11, 7), (5, 4)  # l and k
@@ -149,9 +152,27 @@ def fitted(train: Strings, y: np.ndarray, kernel: tuple[int, int], tol: float) -
     return svm, svm.result_, perf_counter() - began
 
 
-def beside_lsgkm(name: str, problem: Problem, kernel: tuple[int, int], tol: float) -> list[str]:
+def drawn(svm: LinearSVM, test: Strings, name: str) -> str:
+    """Logos of the surest test sequences, around their strongest places."""
+    surest = np.argsort(-svm.decision_function(test))[:DRAWN]
+    pictures = []
+    for row, explained in zip(surest, svm.explain(test.take(surest)).rows, strict=True):
+        text, adds = explained.texts[""]
+        middle = int(np.argmax(np.convolve(adds, np.ones(AROUND // 3), "same")))
+        first = int(np.clip(middle - AROUND // 2, 0, max(0, len(text) - AROUND)))
+        some = slice(first, first + AROUND)
+        title = f"{name}, test sequence {row + 1}, letters {first + 1} to {first + len(text[some])}"
+        pictures.append((text[some].decode(), adds[some], f"{title}, score {explained.score:.2f}"))
+    return logos(pictures)
+
+
+def beside_lsgkm(
+    name: str, problem: Problem, kernel: tuple[int, int], tol: float, logo: Path | None = None
+) -> list[str]:
     """A row of the table: how close to LS-GKM we are."""
     svm, result, seconds = fitted(problem.train, problem.y, kernel, tol)
+    if logo is not None:
+        logo.write_text(drawn(svm, problem.test, name.upper()))
     scores = svm.decision_function(problem.test)
     some = problem.test.slice(0, COMPARED)
     off = np.abs(kernel_by_features(some, kernel) - kernel_by_pairs(some, some, kernel)).max()
@@ -185,7 +206,7 @@ def section() -> str:
 
 def main(
     *, only: Sequence[str] = (*NAMES, "simulated"), rows: int = SIZES[-1], tol: float = 1e-3, tiny: bool = False,
-    page: Path | None = None,
+    page: Path | None = None, logo: Path | None = None,
 ) -> None:  # fmt: skip
     """The tables, printed as they come and kept in the page."""
     with_section(page, section())
@@ -196,7 +217,8 @@ def main(
         table = Table("gkm_peer", PEER, [(name,) for name in NAMES], page)
     for name in names:
         tell(name)
-        table.add(*beside_lsgkm(name, tiny_problem() if tiny else read(name), kernel, tol))
+        problem = tiny_problem() if tiny else read(name)
+        table.add(*beside_lsgkm(name, problem, kernel, tol, logo if name == names[0] else None))
     if "simulated" in only:
         sizes = TINY_SIZES if tiny else [size for size in SIZES if size <= rows]
         table = Table("gkm_growth", GROWTH, [(f"{size:,}",) for size in sizes], page)
@@ -214,6 +236,7 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=SIZES[-1])
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--logo", type=Path)
     parser.add_argument("--tiny", action="store_true")
     asked = parser.parse_args()
-    main(only=asked.only.split(","), rows=asked.rows, tol=asked.tol, tiny=asked.tiny, page=asked.write)
+    main(only=asked.only.split(","), rows=asked.rows, tol=asked.tol, tiny=asked.tiny, page=asked.write, logo=asked.logo)

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -18,7 +19,9 @@ def rows_of(text, name):
 def test_the_machine_scores_as_one_on_the_kernel_by_pairs_of_lmers(tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text("# Before\n")
-    gkm.main(tiny=True, page=page)
+    gkm.main(tiny=True, page=page, logo=tmp_path / "logo.svg")
+    drawn = ElementTree.parse(tmp_path / "logo.svg").getroot()
+    assert len(drawn) == gkm.DRAWN
     text = page.read_text()
     assert text.startswith("# Before\n\n## Gapped k-mers in the primal\n")
     peers = rows_of(text, "gkm_peer")
