@@ -337,7 +337,7 @@ def class_weights(text: str) -> dict[str, float] | str | None:
     return weights
 
 
-KERNELS_WITH = {"gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
+KERNELS_WITH = {"of": ("rbf",), "gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
 
 
 @Parameter(name="*", group="Kernel machines")
@@ -348,6 +348,9 @@ class KernelOptions:
     kernel: str | None = None
     """Train a kernel machine: linear, poly, rbf, sigmoid, precomputed, or an expression such as "Spectrum(4)".
 --memory is then what kernel values may take, 500MB by default; --solver is double_chunking, chunking or smo."""
+
+    of: str | None = None
+    """Features whose distance rbf takes, such as "Gkm().normalized()"."""
 
     gamma: Annotated[str | None, Parameter(show_default=False)] = None
     """gamma of rbf, poly and sigmoid: a number, "scale" (the default) or "auto"."""
@@ -387,7 +390,7 @@ class KernelOptions:
                 gamma = float(gamma)
             except ValueError:
                 raise DotaddError(f'--gamma {gamma}: give a number, "scale" or "auto"') from None
-        kernel = named(self.kernel, gamma, self.degree or 3, self.coef0 or 0.0)
+        kernel = named(self.kernel, gamma, self.degree or 3, self.coef0 or 0.0, self.of)
         name, memory = USUAL if solver == "auto" else solver, solving.memory or "500MB"
         return KernelSVM(kernel, solver=name, memory=memory, **solving.of_both_machines())
 

@@ -68,6 +68,9 @@ class KernelSVM(Estimator):
         of rows returns the matrix of its values. With "precomputed", X is the kernel matrix of all examples.
     C : float
         The weight of the losses against the size of w.
+    of : feature map, expression or None
+        The features whose distance "rbf" takes: `KernelSVM("rbf", of="Spectrum(4).normalized()")`. With "scale", gamma
+        is then 1 / |phi(z)|^2 on average.
     gamma : float, "scale" or "auto"
         Of "rbf", "poly" and "sigmoid": a number, 1 / (features * variance), or 1 / features.
     degree, coef0 : int, float
@@ -110,6 +113,7 @@ class KernelSVM(Estimator):
         kernel: str | Kernel | FeatureMap | Callable[[Any, Any], Any] = "rbf",
         *,
         C: float = 1.0,
+        of: FeatureMap | str | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -123,6 +127,7 @@ class KernelSVM(Estimator):
     ) -> None:
         self.kernel = kernel
         self.C = C
+        self.of = of
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
@@ -336,7 +341,7 @@ class KernelSVM(Estimator):
         self._require_common()
         self._require(self.solver in SOLVERS, "solver", "one of " + ", ".join(SOLVERS))
         parse_bytes(self.memory)
-        kernel = named(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = named(self.kernel, self.gamma, self.degree, self.coef0, self.of)
         if isinstance(kernel, FeatureKernel) and kernel.phi.reads:
             raise DotaddError(f"kernel machines read whole examples, and {kernel.phi!r} columns of them: use LinearSVM")
         return kernel

@@ -37,7 +37,7 @@ class KernelSVMCV(ChoosesC):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0, solver, tol, memory, class_weight, random_state, n_jobs : as for KernelSVM
+    kernel, of, gamma, degree, coef0, solver, tol, memory, class_weight, random_state, n_jobs : as for KernelSVM
     Cs : int or list of float
         The values of C to try. A number means so many, evenly spaced by their logarithms, from two decades below
         1 / k(z, z) (rounded to a power of ten) to three above it.
@@ -77,6 +77,7 @@ class KernelSVMCV(ChoosesC):
         probability: str | None = None,
         threshold: str | None = None,
         refit: bool = True,
+        of: FeatureMap | str | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -97,6 +98,7 @@ class KernelSVMCV(ChoosesC):
         self.probability = probability
         self.threshold = threshold
         self.refit = refit
+        self.of = of
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0

@@ -15,6 +15,8 @@ from dotadd.errors import DotaddError
 from dotadd.features.base import FeatureMap
 from dotadd.features.expression import KNOWN as MAPS
 from dotadd.features.expression import FeatureReader
+from dotadd.features.expression import parse as parse_map
+from dotadd.kernel_svm.feature_rbf import FeatureRBF, rbf_of
 from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.kernel_svm.gram import Function
 from dotadd.kernel_svm.kernels import (
@@ -30,7 +32,7 @@ from dotadd.kernel_svm.kernels import (
 
 KNOWN: dict[str, type[Kernel]] = {
     known.__name__: known
-    for known in (LinearKernel, PolynomialKernel, RBF, Sigmoid, Precomputed, FeatureKernel, GkmRBF)
+    for known in (LinearKernel, PolynomialKernel, RBF, Sigmoid, Precomputed, FeatureKernel, FeatureRBF, GkmRBF)
 }
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
@@ -46,9 +48,14 @@ def named(
     gamma: float | str = "scale",
     degree: int = 3,
     coef0: float = 0.0,
+    of: str | FeatureMap | None = None,
 ) -> Kernel:
     """The kernel that an estimator is given: a name, with these parameters; an expression, a kernel, a map or a
-    function, which have their own."""
+    function, which have their own. `of` gives "rbf" the features whose distance it takes."""
+    if of is not None:
+        if kernel != "rbf":
+            raise DotaddError(f'of= gives the features of kernel="rbf", and the kernel is {kernel!r}')
+        return rbf_of(parse_map(of) if isinstance(of, str) else of, gamma)
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, FeatureMap):

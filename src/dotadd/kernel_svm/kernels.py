@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import ClassVar, Self
 
@@ -120,7 +120,9 @@ class _Shaped(Kernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.gamma, str):
-            object.__setattr__(self, "gamma", _number("gamma", self.gamma, 'a number above 0, "scale" or "auto"', 0.0))
+            object.__setattr__(
+                self, "gamma", number_for("gamma", self.gamma, 'a number above 0, "scale" or "auto"', 0.0)
+            )
         elif self.gamma not in ("scale", "auto"):
             raise DotaddError(f'gamma has to be a number above 0, "scale" or "auto", and not {self.gamma!r}')
 
@@ -159,7 +161,7 @@ class PolynomialKernel(_Shaped):
         if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or not 1 <= self.degree <= 100:
             raise DotaddError(f"degree has to be a whole number from 1 to 100, and not {self.degree!r}")
         object.__setattr__(self, "degree", int(self.degree))
-        object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
+        object.__setattr__(self, "coef0", number_for("coef0", self.coef0, "a number"))
 
     def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         products = self._products(a, b, threads)
@@ -178,30 +180,38 @@ class RBF(_Shaped):
     gamma: float | str = "scale"
 
     def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
-        products, exact = self._distances(a, b, threads)
-        rows, columns = products.shape
-        if exact:  # the lengths have been subtracted already
-            terms = np.zeros(rows, np.float32), np.zeros(columns, np.float32)
-        else:
-            terms = (products.a_norms / 2).astype(np.float32), (products.b_norms / 2).astype(np.float32)
-        return ProductGram(products, Shaping(EXPONENTIAL, *terms), np.ones(rows), threads)
+        return of_distances(*self._distances(a, b, threads), threads)
 
     def _distances(self, a: Batch, b: Batch | None, threads: int) -> tuple[Products, bool]:
         """Products whose exponential to base 2, without half the squared lengths, is the kernel; whether these have
         been subtracted, in float64."""
         scale = math.sqrt(2.0 * float(self.gamma) * LOG2_E)
         if (dense := _dense(a, b)) is None:
-            sparse = _expansions(a, b, threads)
-            products: Products = SparseProducts(*sparse, scale=scale)
-            if _short(products):
-                return products, False
-            return SparseProducts(*sparse, scale=scale, distances=True), True
+            return sparse_distances(*_expansions(a, b, threads), scale)
         middle = middle_of(dense[0])
-        products = DenseProducts(*dense, scale=scale, middle=middle, threads=threads)
+        products: Products = DenseProducts(*dense, scale=scale, middle=middle, threads=threads)
         if _short(products):
             return products, False
         del products
         return ExactDistances(*dense, scale=scale, middle=middle, dtype=np.float64, threads=threads), True
+
+
+def sparse_distances(rows: InMemory, columns: InMemory, scale: float) -> tuple[Products, bool]:
+    """The same of rows of a map."""
+    products = SparseProducts(rows, columns, scale=scale)
+    if _short(products):
+        return products, False
+    return SparseProducts(rows, columns, scale=scale, distances=True), True
+
+
+def of_distances(products: Products, exact: bool, threads: int) -> Gram:
+    """The Gram of such products."""
+    rows, columns = products.shape
+    if exact:
+        terms = np.zeros(rows, np.float32), np.zeros(columns, np.float32)
+    else:
+        terms = (products.a_norms / 2).astype(np.float32), (products.b_norms / 2).astype(np.float32)
+    return ProductGram(products, Shaping(EXPONENTIAL, *terms), np.ones(rows), threads)
 
 
 def _short(products: Products) -> bool:
@@ -219,7 +229,7 @@ class Sigmoid(_Shaped):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "coef0", _number("coef0", self.coef0, "a number"))
+        object.__setattr__(self, "coef0", number_for("coef0", self.coef0, "a number"))
 
     def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
         products = self._products(a, b, threads)
@@ -291,16 +301,19 @@ class FeatureKernel(Kernel):
 
     def resolve(self, batch: Batch) -> Self:
         rows = self._own(batch)
-        return type(self)(self.phi.resolve(Shape.of(rows)).learn(rows))
+        return replace(self, phi=self.phi.resolve(Shape.of(rows)).learn(rows))
 
     def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
+        return FeatureGram(*self.expanded(a, b, threads), degree_products(self.phi, a, b, threads))
+
+    def expanded(self, a: Batch, b: Batch | None, threads: int) -> tuple[InMemory, InMemory]:
+        """phi of the rows of both batches, which are refused if it cannot take them."""
         for batch in (a, b):
             if batch is not None and (bad := self.phi.check(batch)) is not None:
                 raise DataError(f"row {bad.row}: {bad.message}", column=bad.column)
         budget = Budget(int(KEPT * available())) if b is None else None  # predictions go through rows once or twice
         rows = InMemory(self.phi, a, threads=threads, budget=budget)
-        columns = rows if b is None else InMemory(self.phi, b, threads=threads)
-        return FeatureGram(rows, columns, degree_products(self.phi, a, b, threads))
+        return rows, rows if b is None else InMemory(self.phi, b, threads=threads)
 
     def __repr__(self) -> str:
         return call_repr("FeatureKernel", self.phi)
@@ -345,7 +358,7 @@ def _expansions(a: Batch, b: Batch | None, threads: int) -> tuple[InMemory, InMe
     return rows, rows if b is None else InMemory(phi, b, threads=threads)
 
 
-def _number(name: str, value: object, wanted: str, above: float = -math.inf) -> float:
+def number_for(name: str, value: object, wanted: str, above: float = -math.inf) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < math.inf:
         raise DotaddError(f"{name} has to be {wanted}, and not {value!r}")
     return float(value)

@@ -114,7 +114,7 @@ class KernelModel(Classifier):
         out = np.repeat(self.intercept[:, None], len(batch), axis=1)
         if len(self.support) == 0:
             return out
-        at_once = max(1, len(batch)) if isinstance(self.kernel, LinearKernel | FeatureKernel) else COLUMNS
+        at_once = max(1, len(batch)) if type(self.kernel) in (LinearKernel, FeatureKernel) else COLUMNS
         with one_blas_thread():
             for first in range(0, len(batch), at_once):
                 some = batch.slice(first, min(first + at_once, len(batch)))
@@ -203,15 +203,15 @@ def kernel_model(stored: Stored, own: Mapping[str, type[FeatureMap]]) -> KernelM
 
     def resolved() -> Kernel:
         kernel = parse(str(stored.record["kernel"]), stored.maps(own))
-        if isinstance(kernel, FeatureKernel):
-            return FeatureKernel(kernel.phi.resolve(stored.shape))
+        if isinstance(kernel, FeatureKernel) and not isinstance(getattr(kernel, "gamma", None), str):
+            return replace(kernel, phi=kernel.phi.resolve(stored.shape))  # what it has learned comes below
         if not kernel.resolved:
             raise DotaddError(f"{kernel!r} was not resolved")
         return kernel
 
     kernel = stored.made("kernel", resolved)
     if isinstance(kernel, FeatureKernel):
-        kernel = FeatureKernel(stored.map_of(kernel.phi))
+        kernel = replace(kernel, phi=stored.map_of(kernel.phi))
     support, counts = (np.array(stored.tensor(name, whole)) for name in ("support", "counts"))
     coefficients, intercept = (np.array(stored.tensor(name, doubles)) for name in ("coefficients", "intercept"))
     try:
