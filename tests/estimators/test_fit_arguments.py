@@ -139,11 +139,29 @@ def acts_announce(run):
     return any(str(run.copy) in line for line in told) == run.copy.exists()
 
 
+def acts_stands_for(run):
+    """The more rows an earlier model stands for, the less of it moves."""
+    model = run.fit().model_
+    moved = [np.linalg.norm(run.fit(start=model, stands_for=rows).coef_ - model.w) for rows in (1, 10**6)]
+    return moved[1] < moved[0]
+
+
+def acts_new_classes(run):
+    """Labels that the earlier model does not know become classes, or are refused."""
+    model, given = run.fit().model_, {"X": run.X, "y": np.where(np.arange(len(run.y)) < 20, 7.0, run.y)}
+    added = len(run.fit(start=model, new_classes=True, **given).classes_) == 3
+    with pytest.raises(DotaddError, match="no class 7"):
+        run.fit(start=model, new_classes=False, **given)
+    return added
+
+
 ACTS = {
     "X": lambda run: differs(run, X=run.X[:, ::-1], **({} if run.mode == "memory" else {"y": run.y})),
     "y": lambda run: differs(run, y=-run.y),
     "sample_weight": acts_sample_weight,
     "start": acts_start,
+    "stands_for": acts_stands_for,
+    "new_classes": acts_new_classes,
     "on_progress": acts_on_progress,
     "checkpoint": acts_checkpoint,
     "checkpoint_every": lambda run: differs(run, checkpoint_every=1.0),
