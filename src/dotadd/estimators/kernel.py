@@ -16,7 +16,7 @@ from dotadd._util.threads import thread_count
 from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.data.virtual import VirtualBatch
 from dotadd.errors import DataError, DotaddError, IndefiniteKernelWarning, NotConvergedWarning
-from dotadd.estimators.protocol import Estimator, column
+from dotadd.estimators.protocol import Estimator, OneOrEach, column
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.kernel_svm.expression import named
 from dotadd.kernel_svm.gram import Gram, SomeRows
@@ -97,7 +97,7 @@ class KernelSVM(Estimator):
     support_, support_vectors_, dual_coef_, n_support_, intercept_, classes_, n_iter_, n_features_in_,
     feature_names_in_ : as in scikit-learn's SVC
 
-    KernelExamples
+    Examples
     --------
     >>> from dotadd import KernelSVM
     >>> svm = KernelSVM(gamma=1.0).fit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
@@ -106,7 +106,7 @@ class KernelSVM(Estimator):
     """
 
     model_: KernelModel
-    result_: KernelResult | list[KernelResult]
+    result_: OneOrEach[KernelResult]
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from dotadd._util.memory import parse_bytes
 from dotadd.estimators.choosing import ChoosesC, Given, ranked, spaced
 from dotadd.estimators.held_out import Fitted, HeldOut, Truth, measure_by
 from dotadd.estimators.kernel import KernelExamples, KernelSVM
-from dotadd.estimators.protocol import column
+from dotadd.estimators.protocol import OneOrEach, column
 from dotadd.features.base import FeatureMap
 from dotadd.kernel_svm.kernels import Kernel
 from dotadd.kernel_svm.one_against_one import OnProgress, pairs
@@ -63,7 +63,7 @@ class KernelSVMCV(ChoosesC):
     """
 
     machine_: KernelSVM
-    result_: KernelResult | list[KernelResult]
+    result_: OneOrEach[KernelResult]
 
     def __init__(
         self,

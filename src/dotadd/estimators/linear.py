@@ -16,7 +16,7 @@ from dotadd._util.memory import Budget, parse_bytes, words
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError, NotConvergedWarning, StreamingWarning, UnusedColumnsWarning
 from dotadd.estimators.fitting import Found, How, OnProgress, memory_for, on_disk, on_examples, on_parts
-from dotadd.estimators.protocol import Estimator, column, columns_read, whole
+from dotadd.estimators.protocol import Estimator, OneOrEach, column, columns_read, whole
 from dotadd.features.base import FeatureMap
 from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
@@ -96,6 +96,9 @@ class LinearSVM(Estimator):
     >>> svm.predict(["ACAC", "GTTT"])
     array([ 1, -1])
     """
+
+    model_: Model
+    result_: OneOrEach[Result]
 
     def __init__(
         self,

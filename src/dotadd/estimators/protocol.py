@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,11 @@ from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
     from dotadd.explain.explanation import Explanation
+
+T = TypeVar("T")
+# A result, or a list of them where there are several classes: who writes `svm.result_.gap` knows which, and no type
+# checker does, so the list is not held against them.
+OneOrEach: TypeAlias = T | Any
 
 
 class Estimator:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
@@ -145,6 +145,9 @@ class Records:
 
     def __getitem__(self, record: int) -> bytearray:
         return self.buffer[int(self.starts[record]) : int(self.stops[record])]
+
+    def __iter__(self) -> Iterator[bytearray]:
+        return (self[record] for record in range(len(self)))
 
 
 def records_of(piece: Piece, quote: int = 0, delimiter: str = ",") -> Records:
