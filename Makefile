@@ -8,7 +8,10 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # Tests start many processes: bytecode is kept for the next one, also where the environment says otherwise (0.5 s for each).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test checked coverage fuzz soak lint bench clean
+# pip, with a line that tells what it does and for how long.
+INSTALL := $(BIN)/python release/install.py
+
+.PHONY: help demo test checked coverage fuzz soak lint bench release-check clean
 
 help:
 	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
@@ -19,22 +22,23 @@ help:
 	@echo "make fuzz   a million damaged files of each format"
 	@echo "make lint   ruff, mypy, import-linter, and whether the house has grown (benchmarks/house.py)"
 	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
+	@echo "make release-check  build sdist and wheel, and try them in fresh environments"
 	@echo "make clean  remove $(VENV) and what the tools left behind"
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "dotadd needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(INSTALL) "a new pip" --upgrade "pip>=25.1"
+	@$(INSTALL) "dotadd and what it needs (a minute or two, if nothing of it is kept by pip)" --editable .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.package
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@$(INSTALL) "the tools of developers (as long again)" --group dev
 	touch $@
 
 # The peers of the benchmarks; LIBLINEAR is built from source, so this alone needs a C++ compiler.
 $(VENV)/.bench: $(VENV)/.package
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@$(INSTALL) "the peers of the benchmarks (some minutes: LIBLINEAR is compiled)" --group bench
 	touch $@
 
 demo: $(VENV)/.package
@@ -90,5 +94,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks > docs/benchmarks.md.new
 	mv docs/benchmarks.md.new docs/benchmarks.md
 
+# Builds sdist and wheel and tries them in fresh environments; PYTHONS="3.11 3.12" have to be there, OFFLINE=1 fetches
+# nothing, FINAL=v1.2.3 leaves nothing to the owner.
+release-check: $(VENV)/.dev
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python release/check.py $(if $(filter-out undefined,$(origin PYTHONS)),--pythons $(PYTHONS)) $(if $(OFFLINE),--offline) $(if $(FINAL),--final $(FINAL))
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

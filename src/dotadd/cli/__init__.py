@@ -36,7 +36,7 @@ from dotadd.cli.warmup import warmup
 from dotadd.errors import DotaddError, one_line, printable
 
 HELP = "Support vector machines in feature spaces that need not be stored, on data that does not fit in memory."
-EXAMPLES = """\
+EPILOGUE = """\
 Examples:
 
     dotadd demo
@@ -44,6 +44,17 @@ Examples:
     dotadd evaluate a9a.dotadd a9a.t
 
 Each command has its own --help. DOTADD_DEBUG=1 shows where an error came from.
+
+Exit codes:
+
+    0    done
+    1    done, but the model is saved elsewhere for want of room; a demo
+         that showed no gain; or a defect of dotadd, with a traceback
+    2    refused or failed, for the reason in the line on stderr
+    129  stopped by SIGHUP; train has saved the model so far
+    130  stopped by Ctrl-C, in the same way
+    141  nobody reads the output any more
+    143  stopped by SIGTERM, in the same way
 """
 
 
@@ -56,7 +67,7 @@ def _version() -> str:
 app = App(
     name="dotadd",
     help=HELP,
-    help_epilogue=EXAMPLES,
+    help_epilogue=EPILOGUE,
     help_format="plaintext",
     version=_version,
     suppress_keyboard_interrupt=False,
@@ -70,8 +81,7 @@ for place, command in enumerate(COMMANDS):
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, 2 for anything wrong with the input, 130 after Ctrl-C, 143 after
-    SIGTERM, 129 after SIGHUP, 1 for a model that could not be saved where it should be."""
+    """Run one command and return its exit code, as EPILOGUE tells them."""
     warnings.showwarning = _tell
     streams = sys.stdout, sys.stderr
     if isinstance(sys.stdout, TextIOWrapper):  # letters that the encoding has not are escapes, as others are
@@ -94,6 +104,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         return code if isinstance(code, int) else 0
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except SystemExit as error:  # rich ends the process when it meets a broken pipe, as if something had failed
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
         return 141
     except KeyboardInterrupt as error:
         return _complain("interrupted", 128 + getattr(error, "number", signal.SIGINT))  # as a shell tells it
