@@ -30,14 +30,17 @@ ROOT = Path(__file__).resolve().parents[1]
 USER = ROOT / "tests/programs/typed_user.py"
 LARGEST = 3_000_000  # bytes of a distribution: sources have a fifth of it, and data of tests would have more
 DOCUMENTS = {
-    "PKG-INFO",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-    "CHANGELOG.md",
-    "CITATION.cff",
-    "SECURITY.md",
-    ".gitignore",
+    *(
+        "PKG-INFO",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "SECURITY.md",
+        ".gitignore",
+    ),
+    "release/smoke.py",  # the recipe runs it
 }
 ADDRESSES = {"source", "issues"}  # of [project.urls]: what an owner adds
 

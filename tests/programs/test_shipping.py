@@ -133,6 +133,17 @@ def test_nothing_is_left_to_the_owner_once_they_have_filled_it_in(tmp_path):
     assert check.left_to_the_owner(tree_of(tmp_path, **filled)) == []
 
 
+def test_recipe_builds_the_same_package(yaml):
+    text = re.sub(r"^{% .* %}$|^#.*$", "", (ROOT / "recipe/meta.yaml").read_text(), flags=re.MULTILINE)
+    recipe = yaml.safe_load(re.sub(r"{{ (\w+) }}", r"\1", text))
+    ((name, target),) = PROJECT["project"]["scripts"].items()
+    assert recipe["build"]["entry_points"] == [f"{name} = {target}"]
+    assert recipe["build"]["noarch"] == "python"
+    assert set(recipe["requirements"]["host"]) >= set(PROJECT["build-system"]["requires"])
+    assert len(recipe["requirements"]["run"]) == 1 + len(PROJECT["project"]["dependencies"])
+    assert all((ROOT / path).is_file() for path in recipe["test"]["source_files"])
+
+
 def test_metadata_says_what_the_package_is():
     told = PROJECT["project"]
     assert {"Typing :: Typed", *(f"Programming Language :: Python :: {v}" for v in check.supported())} <= set(
