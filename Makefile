@@ -50,7 +50,7 @@ test: $(VENV)/.dev
 
 # The same by area, for whoever works in one; together they are all tests.
 AREAS := core features sources kernels automata cluster cli
-TESTS_core := core data util problem solvers estimators model
+TESTS_core := core data util problem solvers estimators model explain
 TESTS_features := features
 TESTS_sources := sources genome
 TESTS_kernels := kernel_svm
