@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # pip, with a line that tells what it does and for how long.
 INSTALL := $(BIN)/python release/install.py
 
-.PHONY: help demo test checked coverage fuzz soak lint bench release-check clean
+.PHONY: help demo test checked coverage fuzz soak lint bench docs release-check clean
 
 help:
 	@echo "make demo   install into $(VENV), then train and evaluate on simulated splice sites"
@@ -22,6 +22,7 @@ help:
 	@echo "make fuzz   a million damaged files of each format"
 	@echo "make lint   ruff, mypy, import-linter, and whether the house has grown (benchmarks/house.py)"
 	@echo "make bench  all benchmarks against their peers, into docs/benchmarks.md"
+	@echo "make docs   the site of the documentation into site/, strictly: links, anchors and names have to be there"
 	@echo "make release-check  build sdist and wheel, and try them in fresh environments"
 	@echo "make clean  remove $(VENV) and what the tools left behind"
 
@@ -39,6 +40,10 @@ $(VENV)/.dev: $(VENV)/.package
 # The peers of the benchmarks; LIBLINEAR is built from source, so this alone needs a C++ compiler.
 $(VENV)/.bench: $(VENV)/.package
 	@$(INSTALL) "the peers of the benchmarks (some minutes: LIBLINEAR is compiled)" --group bench
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.package
+	@$(INSTALL) "mkdocs and what it needs" --group docs
 	touch $@
 
 demo: $(VENV)/.package
@@ -94,10 +99,14 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks > docs/benchmarks.md.new
 	mv docs/benchmarks.md.new docs/benchmarks.md
 
+# mkdocs-material tells of its successor on every build, which is no warning of ours.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # Builds sdist and wheel and tries them in fresh environments; PYTHONS="3.11 3.12" have to be there, OFFLINE=1 fetches
 # nothing, FINAL=v1.2.3 leaves nothing to the owner.
 release-check: $(VENV)/.dev
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python release/check.py $(if $(filter-out undefined,$(origin PYTHONS)),--pythons $(PYTHONS)) $(if $(OFFLINE),--offline) $(if $(FINAL),--final $(FINAL))
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""The exit codes that --help and README list are those that commands have, and there are no others."""
+"""The exit codes that --help and the documents list are those that commands have, and there are no others."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 from dotadd import cli
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command_line.md"
 
 
 def done(tmp_path, monkeypatch):
@@ -76,8 +76,8 @@ def test_help_lists_every_code(capsys):
     assert max(map(len, listed.splitlines())) <= 80  # none is broken in two on a narrow terminal
 
 
-def test_readme_lists_every_code():
-    rows = re.search(r"\| exit code \|.*\n\|.*\n((?:\|.*\n)+)", README.read_text())[1]
+def test_the_page_of_the_command_line_lists_every_code():
+    rows = re.search(r"\| exit code \|.*\n\|.*\n((?:\|.*\n)+)", PAGE.read_text())[1]
     codes = [int(code) for row in rows.splitlines() for code in re.findall(r"\d+", row.split("|")[1])]
     assert sorted(codes) == sorted(REAL)
 

@@ -18,7 +18,7 @@ from dotadd.sources import open as open_source
 from dotadd.sources.convert import convert
 from dotadd.sources.formats import FOLDERS, FORMATS, format_of
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "what_is_there.md").read_text()
 
 
 def test_every_format_has_a_sample_and_a_fuzzer():
@@ -80,15 +80,15 @@ def test_predictions_are_written_under_the_endings_that_are_read():
         assert ending in ("", ".txt", *FORMATS[name].endings)
 
 
-def test_the_table_in_the_readme_is_the_table():
+def test_the_table_of_the_documents_is_the_table():
     for format in FORMATS.values():
         endings = " ".join(format.endings)
-        assert f"| `{format.name}` | {format.title} | {format.about} | {endings} |" in README
-    rows = re.findall(r"^\| `(\w+)` \|[^|]+\|[^|]+\| \.[^|]+\|$", README, re.MULTILINE)
+        assert f"| `{format.name}` | {format.title} | {format.about} | {endings} |" in PAGE
+    rows = re.findall(r"^\| `(\w+)` \|[^|]+\|[^|]+\| \.[^|]+\|$", PAGE, re.MULTILINE)
     assert rows == list(FORMATS)
 
 
-@pytest.mark.parametrize("text", [train.__doc__, compare.__doc__, README], ids=["train", "compare", "README"])
+@pytest.mark.parametrize("text", [train.__doc__, compare.__doc__, PAGE], ids=["train", "compare", "page"])
 def test_documents_name_every_format(text):
     for format in FORMATS.values():
         assert format.title.lower() in " ".join(text.lower().split())

@@ -51,8 +51,8 @@ def open(
         if at least half of its files are images, and else texts, as bytes. Hidden files are left out.
     y, sample_weight : labels and weights in the order of the rows; they replace those of the file. Several labels a
         row are lists, sets or tuples of them, or a matrix of 0 and 1 with a column a label.
-    format : the name of the format, such as "libsvm", where neither the name of the file nor its beginning tells; the
-        README lists them. For a folder it is "texts" or "images".
+    format : the name of the format, such as "libsvm", where neither the name of the file nor its beginning tells;
+        docs/reference/what_is_there.md lists them. For a folder it is "texts" or "images".
     label : the column of the label; for FASTA the field of the header, for .npz the array. Files use a column called
         "label" by default, .npz an array called "label", "labels", "y" or "target" that is as long as the examples;
         tables in memory have labels only if this says so, or a map names the columns that it reads. A line of text has
