@@ -52,6 +52,7 @@ CALLS = {
     "tune --max-passes": "tune rows.svm -q --Cs 2 --cv 2 {}",
     "tune --max-time": "tune rows.svm -q --Cs 2 --cv 2 {}",
     "calibrate": "calibrate model rows.svm -o out {}",
+    "report": "report model --data rows.svm -o out.html {}",
     "explain": "explain dna dna.tsv --column 0 --label 1 -o out.tsv {}",
     "kmers": "kmers gkm -o weights.tsv {}",
     "variants": "variants calls.vcf --fasta genome.fa --model gkm -o scored.vcf {}",

@@ -42,6 +42,18 @@ def words(nbytes: float) -> str:
     return f"{nbytes:.0f} {units[power]}" if nbytes >= 9.95 or not power else f"{nbytes:.2g} {units[power]}"
 
 
+def peak() -> int | None:
+    """The most bytes that this process has had in memory so far; None where the system does not tell."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # macOS counts bytes
+
+
 def available(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
     """Bytes that can be used now without swapping, under the limits of the control groups that this process is in."""
     free = [_free_of_machine(proc), *_free_of_groups(proc, groups)]

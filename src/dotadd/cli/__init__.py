@@ -29,6 +29,7 @@ from dotadd.cli.explain import explain
 from dotadd.cli.inspect import inspect
 from dotadd.cli.kmers import kmers
 from dotadd.cli.predict import evaluate, predict, scan
+from dotadd.cli.report import report
 from dotadd.cli.screen import tell
 from dotadd.cli.train import train
 from dotadd.cli.variants import variants
@@ -73,8 +74,8 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
-    train, tune, predict, evaluate, calibrate, convert, windows, scan, variants, inspect, explain, kmers, compare, demo,
-    warmup,
+    train, tune, predict, evaluate, calibrate, convert, windows, scan, variants, inspect, explain, report, kmers,
+    compare, demo, warmup,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")

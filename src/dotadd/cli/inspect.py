@@ -159,6 +159,8 @@ def draw(
 
 def show(path: str, inside: Record) -> None:
     """The same for people."""
+    from dotadd.report.record import shape_text
+
     labels, several = [label_text(label) for label in inside["classes"]], inside.get("several_labels")
     rows = labels[1:] if len(labels) == 2 and several is None else labels
     data = {"data": shape_text(**inside["shape"]), "classes": ", ".join(labels)}
@@ -195,24 +197,6 @@ def vectors_text(counts: list[int], labels: list[object]) -> str:
     """How many support vectors there are, and of which classes."""
     each = ", ".join(f"{count:,} of {label_text(label)}" for count, label in zip(counts, labels, strict=True))
     return f"{sum(counts):,} support vectors: {each}"
-
-
-def shape_text(
-    kind: str,
-    n_features: int | None = None,
-    length: int | None = None,
-    one_length: bool | None = None,
-    size: tuple[int, int] | None = None,
-    columns: dict[str, object] | None = None,
-) -> str:
-    """What the model was trained on: sparse rows of 123 features, strings of up to 141 letters, a table's columns."""
-    if columns is not None:
-        return f"tables with the columns {', '.join(columns)}"
-    if size is not None:
-        return f"{kind} of {size[0]} x {size[1]} pixels"
-    if n_features is not None:
-        return f"{kind} of {n_features:,} features"
-    return kind if length is None else f"{kind} of {'' if one_length else 'up to '}{length:,} letters"
 
 
 def training_text(value: object) -> str:

@@ -12,6 +12,8 @@ from typing import Literal, TextIO, cast
 
 from dotadd._util.forgiving import Forgiving
 from dotadd._util.standard_input import named
+from dotadd._util.wording import duration as duration
+from dotadd._util.wording import number as number
 from dotadd.errors import as_written, printable
 
 
@@ -46,19 +48,6 @@ def facts(lines: Mapping[str, str]) -> None:
 def label_text(label: object) -> str:
     """A label as it stood in the file, for people."""
     return printable(as_written(label))
-
-
-def number(value: float | None, digits: int = 6) -> str:
-    """A measured number, short."""
-    return "-" if value is None or value != value else f"{value:.{digits}g}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds below two minutes, then minutes and hours."""
-    if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
 FOLD, NARROW = 40, 12  # letters in a line of a name, and where there is no room for these

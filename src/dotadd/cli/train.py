@@ -36,6 +36,7 @@ from dotadd.cli.options import (
 from dotadd.cli.peaks import FEATURES, PeaksToTrainOn, peak_lines
 from dotadd.cli.predict import measure
 from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
+from dotadd.cli.report import report_training, require_page, studied
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
 from dotadd.cli.updating import Updating
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from dotadd.model.file import Record
     from dotadd.model.kernel import KernelModel
     from dotadd.model.linear import Model
+    from dotadd.report.study import Study
     from dotadd.sources.base import Source
     from dotadd.sources.table import Layout
 
@@ -63,6 +65,7 @@ def train(
     output: Annotated[str, Parameter(name=["--output", "-o"], group=OUTPUT)],
     solver: Annotated[str, Parameter(group=STOPPING)] = "auto",
     test: Annotated[str | None, Parameter(group=OUTPUT)] = None,
+    report: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     log: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
     solving: Solving = Solving(),  # noqa: B008
@@ -105,6 +108,7 @@ def train(
         dotadd train a9a -o a9a.dotadd
         dotadd train a9a -o a9a.dotadd -C auto --probability sigmoid
         dotadd train a9a -o a9a.dotadd -C 0.1 --loss logistic --test a9a.t
+        dotadd train a9a -o a9a.dotadd --test a9a.t --report a9a.html
         dotadd train mails.csv --column text --label spam -o spam.dotadd \\
             --features "NGrams((3, 5)).normalized()"
         dotadd train reuters.csv --column text --label topics --separator "," \\
@@ -139,6 +143,8 @@ def train(
         on a cluster cocoa or average; "auto" chooses by loss, C and data. Kernel machines have their own (--kernel).
     test
         A second file to evaluate the model on, read in the same way.
+    report
+        Write a page about the model, and about how good it is on the rows of --test or of --cv, to this .html file.
     log
         Write a JSON line a pass and a last one with the summary to this file.
     quiet
@@ -153,6 +159,8 @@ def train(
             tell(f"features: {FEATURES}")
     for path in filter(None, (output, log)):
         require_writable(path)
+    if report is not None:
+        require_page(report)
     kernel.require(solving, streaming)
     if kernel.kernel is None:
         streaming.require(output)
@@ -224,6 +232,7 @@ def train(
             stopped = interrupts.obey() or not done
         tell_skipped(source)
         stack.enter_context(lenient_screen())
+        study: Study | None = None
         if file is not None:
             write_json_line(file, {"summary": summary(svm.model_, saved)})
         if isinstance(svm, ChoosesC):
@@ -238,7 +247,13 @@ def train(
             tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
             where = test or peaks.held_out_title
-            show_measures(svm.model_, measure(svm.model_, held_out, solving.jobs), title=f"on {where}")
+            if report is None:
+                measured = measure(svm.model_, held_out, solving.jobs)
+            else:
+                study, measured = studied(svm.model_, held_out, where, solving.jobs)
+            show_measures(svm.model_, measured, title=f"on {where}")
+        if report is not None and not stopped:
+            report_training(report, svm, saved, data, here, study, solving.jobs, quiet=quiet)
         if isinstance(machine, LinearSVM) and not folds:
             streaming.finish(machine, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE

@@ -22,6 +22,7 @@ from dotadd.features.base import FeatureMap
 from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.model.file import NO_PROBABILITIES, Classifier, classifier_tags
+from dotadd.model.plotted import Plots
 from dotadd.problem.columns import positive
 from dotadd.solvers.result import Reason
 from dotadd.sources.label_sets import ONE_EACH, given_sets
@@ -29,6 +30,7 @@ from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
     from dotadd.explain.explanation import Explanation
+    from dotadd.pictures.picture import Picture
 
 T = TypeVar("T")
 # A result, or a list of them where there are several classes: who writes `svm.result_.gap` knows which, and no type
@@ -36,7 +38,7 @@ T = TypeVar("T")
 OneOrEach: TypeAlias = T | Any
 
 
-class Estimator:
+class Estimator(Plots):
     """Base of the estimators: constructor arguments are parameters, attributes that end in _ come from fit.
 
     What fit has found is a `model_`, which has all it takes to predict.
@@ -50,6 +52,7 @@ class Estimator:
     random_state: Any
     n_jobs: int | None
     model_: Any
+    result_: Any
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -88,6 +91,32 @@ class Estimator:
             if value is not default and repr(value) != repr(default):
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        from dotadd._util.markup import card
+
+        known = self._defaults()
+        changed = {name: repr(getattr(self, name)) for name in known if repr(getattr(self, name)) != repr(known[name])}
+        if not self.__sklearn_is_fitted__():
+            return card(f"{type(self).__name__}, not fitted", changed)
+        names = ("rows", "solver", "gap", "violation", "reason")
+        found = {name: self.model_.training[name] for name in names if self.model_.training.get(name) is not None}
+        return card(f"{type(self).__name__}, fitted", changed | {"classes": self.classes_.tolist()} | found)
+
+    def _plotted(self, X: object, y: object) -> tuple[Classifier, int | None]:
+        self._require_fitted()
+        if y is not None:  # a table that has its labels has one more column
+            self._check_feature_names(X)
+        return self.model_, self.n_jobs
+
+    def plot_convergence(self) -> Picture:
+        """How the gap fell while training ran, and what is proved of it at the end; of a kernel machine the violation,
+        and of a solver that knows no gap the objective."""
+        from dotadd.model.plots import plot_convergence
+
+        self._require_fitted()
+        found = self.result_
+        return plot_convergence(self.model_, found if isinstance(found, list) else [found], self.tol)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,) for two classes, where positive means the second; (n, classes) for more."""

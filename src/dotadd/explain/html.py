@@ -111,7 +111,8 @@ def _features(row: ExplainedRow) -> str:
     return f"<table><tr>{head}<th>value</th><th>weight</th><th>adds</th></tr>{''.join(lines)}</table>"
 
 
-def _row(row: ExplainedRow, alphabet: Alphabet | None) -> str:
+def shown_row(row: ExplainedRow, alphabet: Alphabet | None) -> str:
+    """A row as a part of a page that has the STYLE."""
     title, label = escape(one_line(row.title)), escape(one_line(as_written(row.label)))
     parts = [f"<h3>{title}</h3><p>score {row.score:.4g} of class {label}, intercept {row.intercept:.4g}</p>"]
     if row.columns:
@@ -133,7 +134,7 @@ def _row(row: ExplainedRow, alphabet: Alphabet | None) -> str:
 def fragment(rows: Sequence[ExplainedRow], alphabet: Alphabet | None, total: int | None = None) -> str:
     """Rows as a part of a page, as notebooks show them."""
     more = "" if total is None or total <= len(rows) else f"<p>and {total - len(rows):,} more rows</p>"
-    shown = "\n".join(_row(row, alphabet) for row in rows)
+    shown = "\n".join(shown_row(row, alphabet) for row in rows)
     return f'<div class="dotadd-explained"><style>{STYLE}</style>{shown}{more}</div>'
 
 

@@ -37,15 +37,40 @@ def logo(letters: str, adds: np.ndarray, title: str = "") -> str:
     highest, lowest = max(float(adds.max(initial=0.0)), 0.0), min(float(adds.min(initial=0.0)), 0.0)
     reach = highest - lowest or 1.0
     (width, height), top = _size(letters, title), TOP if title else ABOVE
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" class="dotadd-logo" role="img"><style>{STYLE}</style>'
-    ]
+    parts = [_opening(width, height)]
     if title:
         parts.append(f'<title>{_text(title)}</title><text x="4" y="15">{_text(title)}</text>')
     for line in range(max(1, -(-len(letters) // LINE))):
         first, above = line * LINE, top + line * (HIGH + BETWEEN)
         parts += _line(letters[first : first + LINE], adds[first : first + LINE], first, above, highest, reach)
+    return "".join([*parts, "</svg>\n"])
+
+
+def stacked(letters: str, adds: np.ndarray, title: str = "") -> str:
+    """What each letter would add at each position, (positions, letters): those that add stand on the line, the
+    strongest on top, those that take away hang below it."""
+    up, down = np.where(adds > 0.0, adds, 0.0).sum(axis=1), np.where(adds < 0.0, adds, 0.0).sum(axis=1)
+    highest, lowest = float(up.max(initial=0.0)), float(down.min(initial=0.0))
+    reach = highest - lowest or 1.0
+    blank = " " * len(adds)
+    (width, height), top = _size(blank, title), TOP if title else ABOVE
+    parts = [_opening(width, height)]
+    if title:
+        parts.append(f'<title>{_text(title)}</title><text x="4" y="15">{_text(title)}</text>')
+    for line in range(max(1, -(-len(adds) // LINE))):
+        first, above = line * LINE, top + line * (HIGH + BETWEEN)
+        some, zero = adds[first : first + LINE], above + HIGH * highest / reach
+        parts += _line(blank[: len(some)], np.zeros(len(some)), first, above, highest, reach)
+        for k, values in enumerate(some.tolist()):
+            for sign in (1.0, -1.0):
+                y = zero
+                for value, letter in sorted(
+                    (sign * value, letter) for value, letter in zip(values, letters, strict=True)
+                ):
+                    tall = HIGH * value / reach
+                    if tall >= 0.05:
+                        parts.append(_letter(letter, LEFT + WIDE * k, y - tall if sign > 0.0 else y, tall))
+                        y -= sign * tall
     return "".join([*parts, "</svg>\n"])
 
 
@@ -58,6 +83,13 @@ def logos(pictures: Sequence[tuple[str, np.ndarray, str]]) -> str:
         width, height = max(width, wide), height + tall + BETWEEN
     about = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {about}>{"".join(parts)}</svg>\n'
+
+
+def _opening(width: float, height: float) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" class="dotadd-logo" role="img"><style>{STYLE}</style>'
+    )
 
 
 def _size(letters: str, title: str) -> tuple[float, float]:

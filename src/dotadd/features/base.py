@@ -377,6 +377,12 @@ class FeatureMap(Part, Methods):
         """Right for maps that keep their arguments under their own names."""
         return call_repr(type(self).__name__, **self._description())
 
+    def _repr_html_(self) -> str:
+        from dotadd._util.markup import card
+
+        reads = ", ".join(kind.kind for kind in self.takes)
+        return card(repr(self), {"reads": reads} | self.get_params())
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap) or type(self) is not type(other):
             return False

@@ -96,6 +96,14 @@ class KernelResult:
         if not np.isfinite([self.intercept, *numbers]).all():
             object.__setattr__(self, "reason", Reason.DIVERGED)
 
+    def _repr_html_(self) -> str:
+        from dotadd._util.markup import card
+        from dotadd._util.wording import duration, number
+
+        facts = {"primal": number(self.primal), "dual": number(self.dual), "violation": number(self.violation, 3)}
+        facts |= {"steps": f"{self.steps:,} in {duration(sum(self.seconds.values()))}", "stopped": self.reason.value}
+        return card(f"Result of {self.solver or 'a solver'}", facts)
+
     @property
     def gap(self) -> float:
         """(primal - dual) / primal."""

@@ -140,6 +140,15 @@ class Evaluation(NamedTuple):
     at_zero: np.ndarray | None
     """The confusion matrix where scores above 0 are of the second class, if the model has another threshold."""
 
+    def _repr_html_(self) -> str:
+        from dotadd._util.markup import card
+
+        names = ("accuracy", "balanced_accuracy", "macro_f1", "matthews", "log_loss", "brier", "calibration_error")
+        told = {name.replace("_", " "): self.intervals.get(name, getattr(self, name)) for name in names}
+        areas = {} if len(self.auroc) != 1 else {"auROC": self.auroc[0], "auPRC": self.auprc[0]}
+        shown = {name: f"{value:.4f}" if isinstance(value, float) else value for name, value in (told | areas).items()}
+        return card("Evaluation", {"rows": f"{self.rows:,}"} | {k: v for k, v in shown.items() if v is not None})
+
 
 class Evaluator:
     """Measures of rows that pass by, in bounded memory. Without `areas`, scores are not looked at."""
@@ -205,6 +214,14 @@ class Evaluator:
             self._ranked.pack()
         return self
 
+    def rankings(self) -> list[Ranking]:
+        """Rows by their scores: of the second of two classes, or of each class against the rest."""
+        return [] if self._ranked is None else self._ranked.rankings()
+
+    def reliability(self) -> np.ndarray | None:
+        """What became of probabilities, by bins of them, as `ProperScores.bins` tells."""
+        return self._proper.bins()
+
     @property
     def accuracy(self) -> float:
         """The share of rows, or of their weight, that are right; NaN where nothing has a weight."""
@@ -213,7 +230,7 @@ class Evaluator:
 
     def finish(self, *, intervals: bool = True) -> Evaluation:
         """The measures of all rows. There are no areas where there were no rows."""
-        rankings = [] if self._ranked is None else self._ranked.rankings()
+        rankings = self.rankings()
         areas = [ranking.auroc() for ranking in rankings], [ranking.auprc() for ranking in rankings]
         two, measures, proper = len(self.classes) == 2, summary(self.confusion), self._proper.intervals()
         each = {name: values[two:].tolist() for name, values in of_each(self.confusion).items()}

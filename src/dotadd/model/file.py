@@ -27,6 +27,7 @@ from dotadd._util.threads import row_pieces, thread_count
 from dotadd.data.batches import Batch, SparseRows
 from dotadd.errors import DataError, DotaddError, ModelError, as_written
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.model.plotted import Plots
 from dotadd.sources.around import by_name
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.label_sets import are_sets
@@ -54,7 +55,7 @@ SEVERAL_GIVEN = "there are several labels a row, and the model was trained on on
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 
 
-class Classifier:
+class Classifier(Plots):
     """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
     that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
     binary problems that training did not come to, unless it came to none: their answers do not count. `calibration`
@@ -178,6 +179,19 @@ class Classifier:
 
         return explain(self, X, method=method, target=target, largest=largest, rows=rows, n_jobs=n_jobs)
 
+    def _plotted(self, X: object, y: object) -> tuple[Classifier, int | None]:
+        return self, None
+
+    def _repr_html_(self) -> str:
+        from dotadd._util.markup import card
+
+        told = {name: self.training.get(name) for name in ("rows", "solver", "C", "loss", "gap", "violation", "reason")}
+        known = {name: value for name, value in told.items() if value is not None}
+        inside = {name: repr(getattr(self, name)) for name in ("phi", "kernel") if hasattr(self, name)}
+        return card(
+            type(self).__name__, inside | {"classes": ", ".join(map(as_written, self.classes.tolist()))} | known
+        )
+
     @property
     def probability(self) -> Calibration | None:
         """What makes probabilities of scores, where there are any."""
@@ -226,11 +240,11 @@ class Classifier:
 
             given = None if y is None else require_sets(y)
             several = LabelEvaluator(len(self.classes))
-            for truth, scores, weight in self._labelled(X, given, sample_weight, n_jobs):
+            for truth, scores, weight in self.labelled(X, given, sample_weight, n_jobs):
                 several.see_sets(truth, scores > 0.0, self.classes, weight, strange=True)
             return several.finish().exact
         found = Evaluator(self.classes, areas=False)
-        for truth, scores, weight in self._labelled(X, y, sample_weight, n_jobs):
+        for truth, scores, weight in self.labelled(X, y, sample_weight, n_jobs):
             found.see(truth, scores, self.classes[self.winners(scores)], weight)
         return found.accuracy
 
@@ -251,7 +265,7 @@ class Classifier:
 
         if self.several is not None:
             raise DotaddError('several labels a row are not calibrated: train with loss="logistic" for probabilities')
-        seen = list(self._labelled(X, y, sample_weight, n_jobs))
+        seen = list(self.labelled(X, y, sample_weight, n_jobs))
         if not seen:
             raise DataError("has no rows that can be used")
         truth, scores = (np.concatenate([np.asarray(one[part]) for one in seen]) for part in (0, 1))
@@ -262,7 +276,7 @@ class Classifier:
         self.calibration = calibration or self.calibration
         return self
 
-    def _labelled(
+    def labelled(
         self, X: object, y: object, sample_weight: object, n_jobs: int | None
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
         """Labels, scores and weights of rows, chunk by chunk; the data's own, where none are given."""
@@ -284,14 +298,17 @@ class Classifier:
             if given is not None and len(given) != seen:
                 raise DataError(f"{seen:,} rows and {len(given):,} {what} do not pair up", source.name)
 
-    def evaluated(self, source: Source, *, n_jobs: int | None = None) -> Evaluator | LabelEvaluator:
-        """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory."""
+    def evaluated(
+        self, source: Source, *, n_jobs: int | None = None, seen: Callable[[Chunk, np.ndarray], None] | None = None
+    ) -> Evaluator | LabelEvaluator:
+        """What there is to measure of all rows of a source, which must have labels; a chunk of it is in memory, and is
+        shown with its scores to `seen`."""
         from dotadd.model.evaluation import Evaluator
 
         if self.several is not None:
             from dotadd.model.several_labels import evaluated
 
-            return evaluated(self, source, n_jobs)
+            return evaluated(self, source, n_jobs, seen)
         found, curves = Evaluator(self.classes), self.probability
         for chunk, scores in self.decision_chunks(source, n_jobs=n_jobs, labels=True):
             if chunk.y is None:
@@ -305,6 +322,8 @@ class Classifier:
                 raise chunk.error(int(strange[0]), f"label {label} is none of the model's classes ({known})")
             sure = None if curves is None else curves.probabilities(scores)
             found.see(chunk.y, scores, self.classes[self.winners(scores)], chunk.weight, sure)
+            if seen is not None:
+                seen(chunk, scores)
         return found
 
     def fit(self, X: object, y: object = None, **more: object) -> None:

@@ -52,6 +52,11 @@ class ProperScores:
             return {}
         return {name: mean(*map(float, sums)) for name, sums in zip(("log_loss", "brier"), self._sums, strict=True)}
 
+    def bins(self) -> np.ndarray | None:
+        """Of rows in each bin of probabilities their weight, and sums of probabilities and of what has happened; None
+        where no row had probabilities."""
+        return self._bins.copy() if self._bins[0].sum() > 0.0 else None
+
     def calibration_error(self) -> float | None:
         """The expected calibration error, where rows had probabilities."""
         total, shown, happened = self._bins

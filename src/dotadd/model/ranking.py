@@ -65,6 +65,22 @@ class Ranking:
         """Average precision; NaN where no row is true."""
         return float(_areas(self.true, self.false)["auprc"])
 
+    def roc(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of false and of true rows at each score or above it, from (0, 0) on; NaN where a kind is not there."""
+        false, true = (np.r_[0.0, np.cumsum(counts)] for counts in (self.false, self.true))
+        with np.errstate(invalid="ignore"):
+            return false / false[-1], true / true[-1]
+
+    def precision_recall(self) -> tuple[np.ndarray, np.ndarray]:
+        """Recall and precision at each score that a true row has, from the highest on."""
+        true, false, some = np.cumsum(self.true), np.cumsum(self.false), self.true > 0.0
+        return true[some] / self.true.sum(), true[some] / (true + false)[some]
+
+    def above(self, threshold: float) -> tuple[float, float]:
+        """How many true and false rows have a score above this one, or their weight."""
+        some = self.score > threshold
+        return float(self.true[some].sum()), float(self.false[some].sum())
+
     def intervals(self, units: tuple[float, float] = (1.0, 1.0), most: int = BINS) -> dict[str, Interval]:
         """The areas with their intervals; `units` is what a true and a false row weigh. Beyond `most` scores, the
         intervals take neighbours together."""

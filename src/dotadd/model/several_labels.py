@@ -8,6 +8,7 @@ drawing rows anew), on the scale of logarithms of odds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
 
     from dotadd.model.file import Classifier
-    from dotadd.sources.base import Source
+    from dotadd.sources.base import Chunk, Source
 
 
 class LabelEvaluation(NamedTuple):
@@ -128,8 +129,11 @@ class StrangeLabelError(DotaddError):
         self.row = row
 
 
-def evaluated(model: Classifier, source: Source, n_jobs: int | None) -> LabelEvaluator:
-    """What there is to measure of all rows of a source, which must have labels."""
+def evaluated(
+    model: Classifier, source: Source, n_jobs: int | None, seen: Callable[[Chunk, np.ndarray], None] | None = None
+) -> LabelEvaluator:
+    """What there is to measure of all rows of a source, which must have labels; chunks with their scores are shown to
+    `seen`."""
     found = LabelEvaluator(len(model.classes))
     for chunk, scores in model.decision_chunks(source, n_jobs=n_jobs, labels=True):
         if chunk.y is None:
@@ -138,6 +142,8 @@ def evaluated(model: Classifier, source: Source, n_jobs: int | None) -> LabelEva
             found.see_sets(as_sets(chunk.y), scores > 0.0, model.classes, chunk.weight)
         except StrangeLabelError as error:
             raise chunk.error(error.row, str(error)) from None
+        if seen is not None:
+            seen(chunk, scores)
     return found
 
 

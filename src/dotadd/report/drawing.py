@@ -7,7 +7,6 @@ Whatever a user named (files, labels, expressions) goes through `text`.
 
 from __future__ import annotations
 
-import html
 import os
 import textwrap
 import warnings
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._util.atomic import replacing
-from dotadd.errors import DotaddError, one_line, require_extra
+from dotadd._util.markup import text
+from dotadd.errors import DotaddError, require_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,10 +75,11 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"/>
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; --paper: #ffffff; --ink: #1c1c1c; --rule: #d5d5d5 }}
-@media (prefers-color-scheme: dark) {{ :root {{ --paper: #16181c; --ink: #e4e4e4; --rule: #3d4148 }} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ --paper: #16181c; --ink: #e4e4e4; --rule: #3d4148 }} }}
 body {{ margin: 2em auto; max-width: 68em; padding: 0 1.2em; font: 15px/1.5 system-ui, sans-serif;
   background: var(--paper); color: var(--ink) }}
 h1 {{ font-size: 1.5em; overflow-wrap: anywhere }}
@@ -103,11 +104,6 @@ dd {{ margin: 0; overflow-wrap: anywhere }}
 </body>
 </html>
 """
-
-
-def text(words: object) -> str:
-    """Text as text, whatever stands in it; control characters, which XML does not allow, are escapes."""
-    return html.escape(one_line(words))
 
 
 def page(title: str, body: str, style: str = "") -> str:

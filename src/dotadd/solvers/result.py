@@ -114,6 +114,14 @@ class Result:
             object.__setattr__(self, "dual", None if self.dual is None else np.nan)
             object.__setattr__(self, "gap", None if self.gap is None else np.nan)
 
+    def _repr_html_(self) -> str:
+        from dotadd._util.markup import card
+        from dotadd._util.wording import duration, number
+
+        facts = {"primal": number(self.primal), "dual": number(self.dual), "gap": number(self.gap, 3)}
+        facts |= {"passes": f"{self.passes:,} in {duration(sum(self.seconds.values()))}", "stopped": self.reason.value}
+        return card(f"Result of {self.solver or 'a solver'}", facts | ({"because": self.why} if self.why else {}))
+
     @property
     def trained(self) -> bool:
         """Whether there is an answer at all: not where training ended before it came to this problem."""

@@ -1,0 +1,65 @@
+"""The confusion matrix: which classes are taken for which. Cells are as dark as their share of the true class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dotadd._util.markup import text
+from dotadd.pictures.picture import COLORS, Picture, element
+
+MOST = 12  # classes whose counts can be read
+NAME, CELL, HIGH, TOP = 92.0, 74.0, 40.0, 64.0
+FEWEST_LETTERS, LETTERS = 6, 14
+
+
+def confusion(counts: np.ndarray, names: Sequence[str]) -> Picture:
+    """counts[i, j] rows of class i were taken for class j. Of many classes those are drawn that have most rows, and
+    others are counted together."""
+    counts, names = gathered(np.asarray(counts, float), list(names))
+    k = len(names)
+    wide = max(34.0, min(CELL, 640.0 / k))
+    letters = LETTERS if wide > 60.0 else FEWEST_LETTERS
+    parts = [
+        '<text x="0" y="14" font-weight="600">Confusion matrix</text>',
+        f'<text x="{NAME + wide * k / 2:g}" y="34" text-anchor="middle" opacity="0.7">predicted</text>',
+        f'<text x="{NAME - 8:g}" y="{TOP - 8:g}" text-anchor="end" opacity="0.7">true</text>',
+    ]
+    for j, name in enumerate(names):
+        x = NAME + wide * (j + 0.5)
+        parts.append(f'<text x="{x:g}" y="{TOP - 8:g}" text-anchor="middle">{_name(name, letters)}</text>')
+        y = TOP + HIGH * (j + 0.5) + 4.0
+        parts.append(f'<text x="{NAME - 8:g}" y="{y:g}" text-anchor="end">{_name(name, LETTERS)}</text>')
+    totals = counts.sum(axis=1)
+    for i in range(k):
+        for j in range(k):
+            share = counts[i, j] / totals[i] if totals[i] else 0.0
+            x, y, color = NAME + wide * j, TOP + HIGH * i, COLORS[0 if i == j else 1]
+            parts.append(
+                f'<rect x="{x + 1:g}" y="{y + 1:g}" width="{wide - 2:g}" height="{HIGH - 2:g}" rx="3" fill="{color}" '
+                f'fill-opacity="{0.06 + 0.5 * share:.3f}"/>'
+                f'<text x="{x + wide / 2:g}" y="{y + HIGH / 2 + 4:g}" text-anchor="middle">{_amount(counts[i, j])}'
+                f"<title>{text(f'{names[i]} taken for {names[j]}: {share:.1%}')}</title></text>"
+            )
+    return Picture("Confusion matrix", element("".join(parts), NAME + wide * k + 6.0, TOP + HIGH * k + 8.0))
+
+
+def gathered(counts: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """The classes with most rows, and all others as one."""
+    if len(names) <= MOST:
+        return counts, names
+    kept = np.sort(np.argsort(-(counts.sum(axis=0) + counts.sum(axis=1)), kind="stable")[: MOST - 1])
+    place = np.full(len(names), len(kept))
+    place[kept] = np.arange(len(kept))
+    joined = np.zeros((len(kept) + 1,) * 2)
+    np.add.at(joined, (place[:, None], place[None, :]), counts)
+    return joined, [*(names[k] for k in kept.tolist()), f"{len(names) - len(kept)} others"]
+
+
+def _name(name: str, letters: int) -> str:
+    return text(name, letters)
+
+
+def _amount(count: float) -> str:
+    return f"{count:,.0f}" if count == round(count) and count < 1e6 else f"{count:.3g}"
