@@ -86,6 +86,18 @@ def test_without_rows_to_measure_on_the_page_says_how(folder):
     assert "Not measured: --test FILE or --cv" in words_of(folder / "other.html")
 
 
+def test_columns_are_found_by_name_among_others(folder):
+    lines = [f"{k},{'buy now' if k % 2 else 'see you'} w{k},{'spam' if k % 2 else 'ham'}" for k in range(30)]
+    (folder / "mails.csv").write_text("number,text,label\n" + "\n".join(lines) + "\n")
+    features = ["--features", "WordNGrams(1).hashed(10)"]
+    assert run(["train", "mails.csv", "--column", "text", "-o", "n", "-q", *features]) == 0
+    (folder / "other.csv").write_text("label,more,text\n" + "ham,x,buy now\nspam,y,see you\n" * 3)
+    assert run(["report", "n", "--data", "other.csv", "-o", "page.html"]) == 0
+    page = words_of(folder / "page.html")
+    assert "ham taken for spam" in page
+    assert re.search("for spam.*now.*for ham.*see", page, re.DOTALL)
+
+
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [

@@ -10,8 +10,8 @@ from dotadd._util.markup import text
 from dotadd.pictures.picture import COLORS, Picture, element
 
 MOST = 12  # classes whose counts can be read
-NAME, CELL, HIGH, TOP = 92.0, 74.0, 40.0, 64.0
-FEWEST_LETTERS, LETTERS = 6, 14
+NAME, CELL, HIGH, TOP = 112.0, 78.0, 40.0, 64.0
+FEWEST_LETTERS, SOME_LETTERS, LETTERS = 5, 10, 15  # of names above narrow columns and wide ones, and beside rows
 
 
 def confusion(counts: np.ndarray, names: Sequence[str]) -> Picture:
@@ -20,7 +20,7 @@ def confusion(counts: np.ndarray, names: Sequence[str]) -> Picture:
     counts, names = gathered(np.asarray(counts, float), list(names))
     k = len(names)
     wide = max(34.0, min(CELL, 640.0 / k))
-    letters = LETTERS if wide > 60.0 else FEWEST_LETTERS
+    letters = SOME_LETTERS if wide > 70.0 else FEWEST_LETTERS
     parts = [
         '<text x="0" y="14" font-weight="600">Confusion matrix</text>',
         f'<text x="{NAME + wide * k / 2:g}" y="34" text-anchor="middle" opacity="0.7">predicted</text>',

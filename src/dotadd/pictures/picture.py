@@ -24,7 +24,7 @@ MOST_LINES = len(COLORS)
 WIDTH, HIGH = 420.0, 270.0  # of the picture, and of what is drawn within its frame
 LEFT, RIGHT, TOP, BELOW = 52.0, 14.0, 26.0, 40.0  # room around that
 LINE = 17.0  # a line of the legend
-LETTERS = 46  # of a name in the legend
+LETTERS = 52  # of a name in the legend
 COLUMNS = 400  # of points that are told apart
 STANDALONE = "svg{color:#1c1c1c}@media(prefers-color-scheme:dark){svg{color:#e4e4e4}}"
 

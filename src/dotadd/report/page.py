@@ -25,6 +25,7 @@ from dotadd.report.record import choice_section, gap_sentence, time_section, tra
 from dotadd.report.strongest import LARGEST, importance_section, strongest_section
 from dotadd.report.study import Study
 from dotadd.solvers.result import Result
+from dotadd.sources.around import by_name
 
 if TYPE_CHECKING:
     from dotadd.model.kernel import KernelModel
@@ -99,8 +100,10 @@ def report_page(subject: Subject, *, largest: int = LARGEST, n_jobs: int | None 
     if study is not None:
         sections["How good the predictions are"] = measures_section(model, study)
     if isinstance(model, Model) and largest:
-        sections["The strongest features"] = strongest_section(model, subject.source, largest)
-        sections["What matters where"] = importance_section(model, subject.source, n_jobs)
+        source, like = subject.source, model.like(labels=True)
+        source = by_name(source, like) if source is not None and like is not None else source
+        sections["The strongest features"] = strongest_section(model, source, largest)
+        sections["What matters where"] = importance_section(model, source, n_jobs)
     if study is not None:
         said = "<p>No row is taken for something else.</p>"
         worst = mistakes_section(model, study.worst) if study.worst else said
