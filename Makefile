@@ -55,13 +55,13 @@ test: $(VENV)/.dev
 
 # The same by area, for whoever works in one; together they are all tests.
 AREAS := core features sources kernels automata cluster cli
-TESTS_core := core data util problem solvers estimators model explain
+TESTS_core := core data util problem solvers estimators model explain pictures
 TESTS_features := features
 TESTS_sources := sources genome
 TESTS_kernels := kernel_svm
 TESTS_automata := automata
 TESTS_cluster := cluster
-TESTS_cli := cli programs
+TESTS_cli := cli report programs
 $(AREAS:%=test-%): test-%: $(VENV)/.dev
 	$(PYTEST) $(TESTS_$*:%=tests/%)
 
