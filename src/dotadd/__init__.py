@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from dotadd.sources.convert import convert as convert
     from dotadd.sources.files import FileSource as FileSource
 
-__all__, __getattr__ = lazy(
+__all__, __getattr__, __dir__ = lazy(
     __name__,
     {
         "._version": ["__version__"],

@@ -7,8 +7,10 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy(package: str, homes: Mapping[str, list[str]]) -> tuple[list[str], Callable[[str], Any]]:
-    """`__all__` and `__getattr__` of a package whose names live in the modules `homes` (relative to it)."""
+def lazy(
+    package: str, homes: Mapping[str, list[str]]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package whose names live in the modules `homes` (relative to it)."""
     home = {name: module for module, names in homes.items() for name in names}
 
     def get(name: str) -> Any:
@@ -16,4 +18,5 @@ def lazy(package: str, homes: Mapping[str, list[str]]) -> tuple[list[str], Calla
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(home[name], package), name)
 
-    return sorted(home), get
+    names = sorted(home)
+    return names, get, lambda: names

@@ -36,6 +36,16 @@ def test_every_public_name_can_be_reached():
     run("import dotadd; [getattr(dotadd, name) for name in dotadd.__all__]")
 
 
+def test_tab_completes_the_public_names_and_imports_none_of_them():
+    code = (
+        "import dotadd, dotadd.features, rlcompleter; completer = rlcompleter.Completer(vars());"
+        "assert set(dotadd.__all__) == set(dir(dotadd)) and set(dotadd.features.__all__) == set(dir(dotadd.features))"
+    )
+    assert loaded(code) == set()
+    found = run(code + "; print(*(completer.complete('dotadd.LinearSVM', k) for k in range(2)))").stdout
+    assert found.split() == ["dotadd.LinearSVM(", "dotadd.LinearSVMCV("]
+
+
 def test_compiling_says_one_line_and_the_next_process_is_silent(tmp_path):
     first, second = (run(LOSS, DOTADD_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
     assert first.startswith("dotadd: compiling for this machine")

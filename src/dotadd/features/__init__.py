@@ -57,4 +57,4 @@ OTHERS = {
     ".expression": ["parse"],
     ".stack": ["Stack"],
 }
-__all__, __getattr__ = lazy(__name__, MAPS | OTHERS)
+__all__, __getattr__, __dir__ = lazy(__name__, MAPS | OTHERS)
