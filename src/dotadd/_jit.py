@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -25,6 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dotadd._util.compiled_code import EARLIER, open_store
 from dotadd._util.private_store import PrivateStore
 
 
@@ -148,18 +147,9 @@ def _surroundings() -> bytes:
 
 
 def _open_store() -> PrivateStore | None:
-    """In the first of these folders that can be used: the user's choice, the user's cache, the temporary folder."""
-    chosen = os.environ.get("DOTADD_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
-    if os.name == "nt":
-        home = Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir())
-    else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    candidates = [Path(chosen)] if chosen else [home / "dotadd", Path(tempfile.gettempdir()) / f"dotadd-{user}"]
-    stores = [store for candidate in candidates if (store := PrivateStore.at(candidate / "kernels"))]
-    store = next((store for store in stores if store.writable), stores[0] if stores else None)
+    store = open_store()
     if store is not None and store.writable:
-        store.prune(siblings="[0-9a-f]" * 16 + "*")  # folders of dotadd 0.1, one for each edit of its sources
+        store.prune(siblings=EARLIER)
     return store
 
 

@@ -181,7 +181,7 @@ def test_ctrl_c_saves_the_model_so_far_and_exits_with_130(folder, capsys, monkey
 
 
 def test_ctrl_c_while_reading_writes_nothing(folder, capsys, monkeypatch):
-    def interrupt(self, source, *columns, **more):
+    def interrupt(self, *_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dotadd.cli.options.Reading.open", interrupt)

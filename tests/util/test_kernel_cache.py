@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from dotadd import _jit
-from dotadd._util.private_store import UNUSED, PrivateStore
+from dotadd._util.compiled_code import EARLIER
+from dotadd._util.private_store import DAY, UNUSED, PrivateStore
 
 LOSS = (
     "from dotadd.core.losses import Loss, total_loss; import numpy as np; "
@@ -75,6 +76,23 @@ def test_a_folder_of_another_user_in_the_temporary_directory_is_not_read(tmp_pat
     assert not list((stranger / "kernels").iterdir())
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
+def test_what_root_compiled_into_an_image_is_read_by_others_once_it_is_opened_to_them(tmp_path):
+    store = PrivateStore.at(tmp_path / "kernels")
+    store.put("some", b"code")
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    code = (
+        "import os; from dotadd._util.private_store import PrivateStore; os.setresuid(4711, 4711, 4711);"
+        f"from pathlib import Path; store = PrivateStore.at(Path({str(store.folder)!r}));"
+        "print(store and (store.get('some'), store.writable))"
+    )
+    told = [sys.executable, "-c", code]
+    assert subprocess.run(told, capture_output=True, text=True, check=True).stdout == "None\n"
+    subprocess.run(["chmod", "-R", "a+rX", str(tmp_path)], check=True)
+    assert subprocess.run(told, capture_output=True, text=True, check=True).stdout == "(b'code', False)\n"
+
+
 def test_what_nobody_used_for_a_month_goes(tmp_path):
     store = PrivateStore.at(tmp_path / "kernels")
     older = tmp_path / ("0123456789abcdef" + "-checked")
@@ -84,10 +102,42 @@ def test_what_nobody_used_for_a_month_goes(tmp_path):
     long_ago = (store.folder / "old").stat().st_mtime - UNUSED - 60
     os.utime(store.folder / "old", (long_ago, long_ago))
     os.utime(older, (long_ago, long_ago))
-    store.prune(siblings="[0-9a-f]" * 16 + "*")
+    store.prune(siblings=EARLIER)
     assert store.get("old") is None
     assert store.get("new") == b"code"
     assert not older.exists()
+
+
+def test_of_what_takes_too_much_room_that_goes_which_was_used_last_the_longest_ago(tmp_path):
+    """The oracle: newest first, all that fits, and whatever a run of today may be about to read."""
+    store = PrivateStore.at(tmp_path / "kernels")
+    days = {"today": 0.5, "yesterday": 1.5, "this week": 5, "last week": 10, "long ago": 20}
+    for name in reversed(days):
+        store.put(name, bytes(1000))
+    for name, age in days.items():
+        at = (store.folder / name).stat().st_mtime - age * DAY
+        os.utime(store.folder / name, (at, at))
+    assert store.get("last week") is not None  # which is a use
+    store.prune(siblings=EARLIER, room=3500)
+    assert {path.name for path, _ in store.files()} == {"pruned", "last week", "today", "yesterday"}
+    store.prune(siblings=EARLIER, room=0)  # on the same day nothing more is looked at
+    assert len(store.files()) == 4
+    (store.folder / "pruned").unlink()
+    store.prune(siblings=EARLIER, room=0)
+    assert {path.name for path, _ in store.files()} == {"pruned", "last week", "today"}
+
+
+def test_a_file_that_another_process_has_removed_does_not_end_pruning(tmp_path, monkeypatch):
+    store = PrivateStore.at(tmp_path / "kernels")
+    for name in ("a", "b", "c"):
+        store.put(name, b"code")
+        at = (store.folder / name).stat().st_mtime - UNUSED - 60
+        os.utime(store.folder / name, (at, at))
+    seen = store.files()
+    seen[0][0].unlink()
+    monkeypatch.setattr(PrivateStore, "files", lambda self: seen)
+    store.prune(siblings=EARLIER)
+    assert [path.name for path in store.folder.iterdir()] == ["pruned"]
 
 
 def recipe(tmp_path, text):

@@ -19,6 +19,7 @@ from pathlib import Path
 DIGEST = 16  # bytes of checksum
 DAY = 86_400.0
 UNUSED = 30 * DAY  # after so long without a use a file goes
+ROOM = 1 << 30  # bytes that a store may take; beyond, what was used last the longest ago goes, but not within a day
 
 
 def is_private(folder: Path) -> bool:
@@ -76,21 +77,45 @@ class PrivateStore:
                 temporary.unlink()
             raise
 
-    def prune(self, siblings: str) -> None:
-        """Once a day, remove what has not been used for a month, here and in sibling folders that match the pattern."""
+    def prune(self, siblings: str, room: int = ROOM) -> None:
+        """Once a day, remove what has not been used for a month, here and in sibling folders that match the pattern,
+        and of the rest what takes more than so many bytes.
+
+        Processes that run need none of it: they have read what they use, and what is gone is made again.
+        """
         stamp, now = self.folder / "pruned", time.time()
         try:
             if stamp.exists() and now - stamp.stat().st_mtime < DAY:
                 return
             stamp.touch()
-            for path in self.folder.iterdir():
-                if now - path.stat().st_mtime > UNUSED:
-                    path.unlink()
-            for folder in self.folder.parent.glob(siblings):
-                if folder != self.folder and is_private(folder) and now - folder.stat().st_mtime > UNUSED:
-                    shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            return  # another process was faster, or the folder cannot be written
+            return  # the folder cannot be written
+        kept = 0
+        for path, status in self.files():  # those that were used last come first
+            kept += status.st_size
+            unused = now - status.st_mtime
+            if unused > UNUSED or (kept > room and unused > DAY):
+                with suppress(OSError):  # another process was faster
+                    path.unlink()
+        for folder in self.siblings(siblings):
+            with suppress(OSError):
+                if now - folder.stat().st_mtime > UNUSED:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def files(self) -> list[tuple[Path, os.stat_result]]:
+        """What is kept, with sizes and times; what was used last comes first. Times are right to the day."""
+        found = []
+        with suppress(OSError):
+            for path in self.folder.iterdir():
+                with suppress(OSError):
+                    found.append((path, path.stat()))
+        return sorted(found, key=lambda file: -file[1].st_mtime)
+
+    def siblings(self, pattern: str) -> list[Path]:
+        """Folders beside this one whose names match, if they are private."""
+        with suppress(OSError):
+            return [other for other in self.folder.parent.glob(pattern) if other != self.folder and is_private(other)]
+        return []
 
 
 def _digest(content: bytes) -> bytes:

@@ -25,6 +25,7 @@ from dotadd.cli.choosing import tune
 from dotadd.cli.compare import compare
 from dotadd.cli.convert import convert, windows
 from dotadd.cli.demo import demo
+from dotadd.cli.doctor import doctor
 from dotadd.cli.explain import explain
 from dotadd.cli.inspect import inspect
 from dotadd.cli.kmers import kmers
@@ -75,7 +76,7 @@ app = App(
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
     train, tune, predict, evaluate, calibrate, convert, windows, scan, variants, inspect, explain, report, kmers,
-    compare, demo, warmup,
+    compare, demo, warmup, doctor,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")

@@ -21,6 +21,15 @@ def warmup(*, jobs: int | None = None) -> None:
 
         DOTADD_CACHE_DIR=/var/cache/dotadd dotadd warmup
 
+    For containers, compile where the image is made, as root, and let others read it:
+
+        ENV DOTADD_CACHE_DIR=/opt/dotadd
+        RUN dotadd warmup && chmod -R a+rX /opt/dotadd
+
+    Machine code is for the processor at hand; another one compiles again. With
+    NUMBA_CPU_NAME=x86-64-v3 and NUMBA_CPU_FEATURES= (nothing), there and later, it
+    serves all processors of that level.
+
     Parameters
     ----------
     jobs
