@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dotadd.cli.options import Whole
 
-def warmup(*, jobs: int | None = None) -> None:
+
+def warmup(*, jobs: Whole | None = None) -> None:
     """Compile now what later runs need, so that they begin at once.
 
     The machine code is kept in the user's cache folder, or in the one that
