@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Reading, Whole, tell_skipped
 from dotadd.cli.screen import facts
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError
 
 
@@ -20,6 +21,7 @@ def calibrate(
     method: Literal["sigmoid", "isotonic", "none"] = "sigmoid",
     threshold: str | None = None,
     jobs: Whole | None = None,
+    as_json: Json = False,
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:
     """Give a model probabilities, and a threshold for a purpose.
@@ -68,5 +70,10 @@ def calibrate(
     loaded.calibrate(source, method=None if method == "none" else method, threshold=threshold, n_jobs=jobs)
     tell_skipped(source)
     loaded.save(output)
+    if as_json:
+        method_used = None if loaded.calibration is None else loaded.calibration.method
+        cut = None if loaded.threshold is None else loaded.threshold.to_dict()
+        write_json({"probability": method_used, "threshold": cut, "model": output})
+        return
     lines = {} if loaded.calibration is None else {"probabilities": f"by {loaded.calibration.method}"}
     facts(lines | ({} if loaded.threshold is None else {"threshold": str(loaded.threshold)}) | {"model": output})

@@ -13,6 +13,7 @@ from dotadd._util.atomic import replacing, require_writable
 from dotadd.cli.options import OUTPUT, Count, Reading, Solving, Training, columns_for, tell_skipped, title_of
 from dotadd.cli.progress import BAR_INSIDE, LINE, Attendant, write_json_line
 from dotadd.cli.screen import duration, facts, number, shortened, show_table, tell
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError, NotConvergedWarning
 
 if TYPE_CHECKING:
@@ -182,6 +183,14 @@ def show_choice(svm: ChoosesC) -> None:
         tell(told)
 
 
+def choice(svm: ChoosesC) -> Record:
+    """The same as plain data: the C that was chosen, its score, and what was measured for each."""
+    names = ("param_C", "mean_test_score", "std_test_score", "pooled_test_score", "max_passes", "max_gap")
+    tried = {name: svm.cv_results_[name] for name in names}
+    about = {"scoring": svm.scoring or "accuracy", "folds": len(svm.scores_), "C": svm.C_, "mean": svm.best_score_}
+    return about | {"tried": tried, "advice": at_the_edge(svm)}
+
+
 def at_the_edge(svm: ChoosesC) -> str | None:
     """What to try if the best C is the first or last one."""
     Cs = svm.cv_results_["param_C"]
@@ -197,6 +206,7 @@ def tune(
     plot: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     solver: str = "auto",
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    as_json: Json = False,
     choosing: Choosing = Choosing(),
     training: Training = Training(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -250,18 +260,23 @@ def tune(
             try:
                 svm.fit(source, on_progress=watch, announce=watch.announce, **choosing.fit_options())
             except KeyboardInterrupt:  # what was tried before is worth to be seen
-                if tried:
+                if tried and not as_json:
                     show_tried(tried)
                 raise
         tell_skipped(source)
         tried[name] = Attempt(svm, time.perf_counter() - began)
-    show_tried(tried)
+    if not as_json:
+        show_tried(tried)
     if plot is not None:
         from dotadd.report.tuning import picture
 
         drawn = picture({name: one.svm for name, one in tried.items()}, title_of(data), plot.rsplit(".", 1)[-1].lower())
         with replacing(plot) as temporary:
             temporary.write_bytes(drawn)
+    if as_json:
+        told = [{"features": name, "seconds": one.seconds, **choice(one.svm)} for name, one in tried.items()]
+        write_json({"data": list(data), "tried": sorted(told, key=lambda one: -one["mean"]), "picture": plot})
+    elif plot is not None:
         facts({"picture": plot})
 
 

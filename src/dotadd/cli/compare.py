@@ -14,6 +14,7 @@ from dotadd.cli.large import command_line, results
 from dotadd.cli.options import OUTPUT, STOPPING, Reading, Solving, VirtualExamples, columns_for, tell_skipped, title_of
 from dotadd.cli.progress import Watch
 from dotadd.cli.screen import facts, number, show_table, tell
+from dotadd.cli.summaries import Json, write_json
 from dotadd.cli.train import trained
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, as_written
 
@@ -32,6 +33,7 @@ def compare(
     output: Annotated[str, Parameter(name=["--output", "-o"], group=OUTPUT)],
     solvers: Annotated[str | None, Parameter(group=STOPPING)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    as_json: Json = False,
     solving: Solving = Solving(),  # noqa: B008
     virtual: VirtualExamples = VirtualExamples(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -68,6 +70,7 @@ def compare(
         No progress and no table.
     """
     from dotadd.report.compare import Comparison, require_format, write
+    from dotadd.report.compare import as_json as comparison_json
 
     if not data:
         raise DotaddError("give a data file to compare solvers on")
@@ -117,7 +120,9 @@ def compare(
         tell(f"{name} did not run: {why}")
     found = Comparison(title_of(data), problem, runs, refused)
     write(found, output)
-    if not quiet:
+    if as_json:
+        write_json(comparison_json(found) | {"file": output})
+    elif not quiet:
         show(found, output)
     if stopped:
         tell(f"interrupted; what was measured until then is in {output}")

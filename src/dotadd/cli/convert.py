@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,7 @@ from dotadd.cli.options import Reading, Real, Whole, tell_skipped
 from dotadd.cli.peaks import LENGTH, PeakOptions, draw, peak_lines, peak_size
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import facts
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def convert(
     /,
     *,
     pack: Annotated[bool | None, Parameter(negative="--no-pack")] = None,
+    as_json: Json = False,
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:
     """Convert data to an Arrow file, which reads much faster than text.
@@ -61,6 +64,9 @@ def convert(
             source.on_progress = bar
         converted = convert_source(source, output, dna=pack)
     tell_skipped(source)
+    if as_json:
+        write_json(asdict(converted) | {"file": output})
+        return
     facts({"rows": f"{converted.rows:,}", "bytes": f"{converted.bytes:,}", "file": output})
 
 
@@ -78,6 +84,7 @@ def windows(
     sample: Whole | None = None,
     seed: Whole = 0,
     on_bad_row: Literal["error", "skip"] = "error",
+    as_json: Json = False,
     peaks: PeakOptions = PeakOptions(),  # noqa: B008
 ) -> None:
     """Cut windows out of a genome: around candidate splice sites, or peaks.
@@ -174,7 +181,11 @@ def windows(
             temporary = stack.enter_context(replacing(path))
             with Bar(f"cutting {path}") as part.on_progress:
                 write_windows(part, temporary, path)
-    facts(_summary(written))
+    if as_json:
+        files = [{"file": path, **_counted(part)} for path, part in written.items()]
+        write_json({"written": files, "counts": [asdict(part.counts) for part in written.values()]})
+    else:
+        facts(_summary(written))
 
 
 def _held_out_name(output: str) -> str:
@@ -212,6 +223,15 @@ def _site_lines(first: Windows, counts: Sequence[Counts]) -> dict[str, str]:
         "not canonical": f"{first.counts.not_canonical:,} sites whose {reads}; not used as true sites",
         "dropped": ", ".join(f"{number:,} {why}" for number, why in dropped if number) or "none",
     }
+
+
+def _counted(part: Windows | Peaks) -> dict[str, int]:
+    """Windows of a part, and how many of them are true sites or peaks."""
+    from dotadd.genome.windows import Windows
+
+    if isinstance(part, Windows):
+        return {"windows": part.counts.windows, "positives": part.counts.true}
+    return {"windows": len(part.windows), "positives": part.positives}
 
 
 def _size(part: Windows | Peaks) -> str:

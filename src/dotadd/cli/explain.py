@@ -12,6 +12,7 @@ from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Count, Reading, Whole, tell_skipped
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import facts, label_text, number, shortened, show_table
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def explain(
     largest: Annotated[Count, Parameter(show_default=True)] = 10,
     rows: Annotated[Count | None, Parameter(show_default=False)] = None,
     jobs: Whole | None = None,
+    as_json: Json = False,
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:
     """Show why rows have their scores: which letters, words or columns made them.
@@ -103,12 +105,18 @@ def explain(
             loaded, source, method=method, target=target, largest=largest, rows=rows, n_jobs=jobs, on_progress=bar
         )
     tell_skipped(source)
+    if output is None and as_json:
+        write_json({"method": found.method, "rows": list(found.to_dicts())})
+        return
     if output is None:
         for row in found:
             show(row)
         return
     title = f"{os.path.basename(model)} on {os.path.basename(data[0])}"
     written = write_explanation(found, output, title)
+    if as_json:
+        write_json({"method": found.method, "explained": len(found), "written": written})
+        return
     facts({"explained": f"{len(found):,} rows by {found.method}", "written": ", ".join(written)})
 
 

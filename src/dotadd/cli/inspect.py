@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Count, Reading, Whole, tell_skipped
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import facts, label_text, number, show_table
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError, as_written, printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def inspect(
     samples: Annotated[Count | None, Parameter(show_default=False)] = None,
     target: Annotated[str | None, Parameter(name="--class")] = None,
     jobs: Whole | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    as_json: Json = False,
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:
     """Show what a model file holds and what it has learned.
@@ -76,8 +76,6 @@ def inspect(
         The class whose score to draw, if there are more than two.
     jobs
         Threads; all cores by default.
-    as_json
-        Everything as one JSON object.
     """
     from dotadd.model.kernel import KernelModel
     from dotadd.model.linear import load
@@ -101,7 +99,7 @@ def inspect(
             message = "a kernel machine has no weights of features that --data or --poim could tell of"
             raise DotaddError(f"{model}: {message}")
         if as_json:
-            sys.stdout.write(json.dumps(loaded.inspect(), indent=2) + "\n")
+            write_json(loaded.inspect())
         else:
             show(model, loaded.inspect())
         return
@@ -119,7 +117,7 @@ def inspect(
     inside = loaded.inspect(largest=0) | {"largest": [[(item.slot, item.weight) for item in row] for row in features]}
     if as_json:
         inside["strongest"] = [[_feature_json(feature, inside["classes"]) for feature in row] for row in features]
-        sys.stdout.write(json.dumps(inside, indent=2) + "\n")
+        write_json(inside)
     else:
         show(model, inside)
         show_strongest(features, inside, source is not None, None if source is None else source.columns)

@@ -10,6 +10,7 @@ from dotadd._util.atomic import require_writable
 from dotadd._util.compressed import writing
 from dotadd.cli.options import Whole
 from dotadd.cli.progress import Bar
+from dotadd.cli.summaries import Json, write_json
 
 
 def kmers(
@@ -18,6 +19,7 @@ def kmers(
     *,
     output: Annotated[str, Parameter(name=["--output", "-o"])],
     jobs: Whole | None = None,
+    as_json: Json = False,
 ) -> None:
     """Write the weight of every l-mer, as deltaSVM reads it.
 
@@ -54,3 +56,5 @@ def kmers(
             file.write("".join(f"{word}\t{score:.6g}\n" for word, score in pairs).encode())
             done += len(words)
             bar(min(1.0, done / total))
+    if as_json:
+        write_json({"letters": phi.order, "lmers": done, "file": output})

@@ -7,16 +7,19 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from dotadd._util.atomic import replacing, require_writable
 from dotadd.cli.large import Cluster, partitions
-from dotadd.cli.measures import Measured, as_json, show_measures
+from dotadd.cli.measures import Measured, show_measures
+from dotadd.cli.measures import as_json as measures_json
 from dotadd.cli.options import Flag, Reading, Real, Whole, tell_skipped
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import duration, facts, tell
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DataError, DotaddError
 
 if TYPE_CHECKING:
@@ -168,6 +171,7 @@ def evaluate(
     *data: str,
     log: str | None = None,
     jobs: Whole | None = None,
+    as_json: Json = False,
     cluster: Cluster = Cluster(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
 ) -> None:
@@ -215,11 +219,14 @@ def evaluate(
         source = reading.open(data, read_as=loaded.read_as)
         measured = measure(loaded, source, jobs)
     tell_skipped(source)
+    record = {"model": model, "data": list(data), **measures_json(loaded, measured)}
     if log is not None:
         with replacing(log) as temporary:
-            record = {"model": model, "data": list(data), **as_json(loaded, measured)}
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    show_measures(loaded, measured)
+    if as_json:
+        write_json(record)
+    else:
+        show_measures(loaded, measured)
 
 
 def measure(model: Classifier, source: Source, jobs: int | None) -> Measured:
@@ -253,6 +260,7 @@ def scan(
     strand: Literal["both", "+", "-"] = "both",
     before: Whole | None = None,
     jobs: Whole | None = None,
+    as_json: Json = False,
     cluster: Cluster = Cluster(),  # noqa: B008
 ) -> None:
     """Score every candidate splice site of a genome, on both strands.
@@ -323,6 +331,10 @@ def scan(
             done = scan_parts(client, loaded, list(fasta), output, **wanted, n_jobs=threads, on_progress=bar)
     seconds = time.perf_counter() - started
     dropped = done.counts.dropped
+    if as_json:
+        counts = {"positions": done.positions, "dropped": asdict(dropped), "written": done.written}
+        write_json(counts | {"file": output, "seconds": seconds})
+        return
     facts(
         {
             "positions": f"{done.positions:,} scored, {done.positions / seconds:,.0f} a second",

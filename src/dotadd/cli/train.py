@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +18,10 @@ from cyclopts import Parameter
 
 from dotadd._util.atomic import require_writable
 from dotadd._util.interrupts import Interrupts
-from dotadd.cli.choosing import Choosing, FoldWatch, refuse_unfit, show_choice
+from dotadd.cli.choosing import Choosing, FoldWatch, choice, refuse_unfit, show_choice
 from dotadd.cli.inspect import vectors_text
 from dotadd.cli.large import Cluster, Streaming, partitions, results, streamed
+from dotadd.cli.measures import as_json as measures_json
 from dotadd.cli.measures import show_measures
 from dotadd.cli.options import (
     OUTPUT,
@@ -38,6 +39,7 @@ from dotadd.cli.predict import measure
 from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
 from dotadd.cli.report import report_training, require_page, studied
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
+from dotadd.cli.summaries import Json, write_json
 from dotadd.cli.updating import Updating
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning
 
@@ -68,6 +70,7 @@ def train(
     report: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     log: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False, group=OUTPUT)] = False,
+    as_json: Json = False,
     solving: Solving = Solving(),  # noqa: B008
     kernel: KernelOptions = KernelOptions(),  # noqa: B008
     streaming: Streaming = Streaming(),  # noqa: B008
@@ -237,12 +240,13 @@ def train(
             write_json_line(file, {"summary": summary(svm.model_, saved)})
         if isinstance(svm, ChoosesC):
             machine = svm.machine_
-            if not quiet:
+            if not quiet and not as_json:
                 show_choice(svm)
-        if not quiet:
+        if not quiet and not as_json:
             lines = linear_lines(machine, saved) if isinstance(machine, LinearSVM) else kernel_lines(machine, saved)
             lines = lines | updating.lines(earlier, machine.model_.training)
             facts(lines if cut is None else peak_lines(cut) | lines)
+        told = summary(svm.model_, saved) | {"interrupted": stopped}
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")
         elif held_out is not None:
@@ -251,9 +255,15 @@ def train(
                 measured = measure(svm.model_, held_out, solving.jobs)
             else:
                 study, measured = studied(svm.model_, held_out, where, solving.jobs)
-            show_measures(svm.model_, measured, title=f"on {where}")
+            if as_json:
+                told["test"] = {"data": where, **measures_json(svm.model_, measured)}
+            else:
+                show_measures(svm.model_, measured, title=f"on {where}")
+        if as_json:
+            told |= {"choice": choice(svm)} if isinstance(svm, ChoosesC) else {}
+            write_json(told if cut is None else told | {"peaks": asdict(cut.counts)})
         if report is not None and not stopped:
-            report_training(report, svm, saved, data, here, study, solving.jobs, quiet=quiet)
+            report_training(report, svm, saved, data, here, study, solving.jobs, quiet=quiet or as_json)
         if isinstance(machine, LinearSVM) and not folds:
             streaming.finish(machine, output, client)
     return watch.exit_code if stopped else 0 if saved == output else ELSEWHERE

@@ -12,6 +12,7 @@ from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Count, Seed, Whole, whole
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import duration, facts
+from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def variants(
     seed: Seed = 0,
     name: str = "DOTADD",
     jobs: Whole | None = None,
+    as_json: Json = False,
 ) -> None:
     """Score the variants of a VCF file by what they change.
 
@@ -111,7 +113,14 @@ def variants(
             calls, Genome(fasta), scorer, output,
             model_names=names, name=name, random=random, seed=seed, n_jobs=jobs, on_progress=bar,
         )  # fmt: skip
-    _tell(found, output, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    if as_json:
+        skipped = {why: count for count, why in found.skipped()}
+        told = {name: getattr(found, name) for name in ("lines", "alleles", "scored", "random")}
+        told |= {"skipped": skipped, "indexed": not found.not_indexed, "not_indexed": found.not_indexed or None}
+        write_json(told | {"file": output, "seconds": seconds})
+    else:
+        _tell(found, output, seconds)
 
 
 def _scorer(windows: list[tuple[str, str, int | None]], distance: int, name: str, jobs: int | None, bar: Bar) -> Scorer:
