@@ -152,7 +152,7 @@ class Strings(Ragged):
         encoded = [s.encode() if isinstance(s, str) else bytes(s) for s in strings]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(s) for s in encoded], out=offsets[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+        return cls(np.frombuffer(bytearray().join(encoded), np.uint8), offsets)  # which kernels take as it is
 
     def __len__(self) -> int:
         if self.offsets is not None:

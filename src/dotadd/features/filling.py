@@ -105,6 +105,9 @@ class Filling:
 
     def _cut(self, rows: np.ndarray, nbytes: int) -> Iterator[np.ndarray]:
         """The rows in pieces whose non-zeros fit into so many bytes."""
+        if len(rows) == 1:
+            yield rows
+            return
         if isinstance(self._bound, int | np.integer):
             step = max(1, nbytes // max(1, int(self._bound) * self._itemsize))
             yield from (rows[first : first + step] for first in range(0, len(rows), step))

@@ -13,10 +13,11 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -51,6 +52,7 @@ NO_PROBABILITIES = (
     'there are scores and no probabilities: train with loss="logistic", or learn them from rows that training has not '
     "seen by model.calibrate(X, y) (dotadd calibrate)"
 )
+HANDFUL = 1 << 14  # bytes of rows that are scored at once: a thread would take longer to begin
 SEVERAL_GIVEN = "there are several labels a row, and the model was trained on one each"
 WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 
@@ -128,27 +130,32 @@ class Classifier(Plots):
             source = source.unlabelled()
         threads = thread_count(n_jobs)
         workers, each = (threads, 1) if self.splits else (1, threads)
-        pool = ThreadPoolExecutor(workers)
-        begun: deque[tuple[Chunk, list[Future[np.ndarray]]]] = deque()
+        pool: ThreadPoolExecutor | None = None
+        begun: deque[tuple[Chunk, list[Callable[[], np.ndarray]]]] = deque()
         try:
             for chunk in source.chunks():
                 chunk = self._usable(chunk, source)
-                pieces = [chunk.batch.slice(*piece) for piece in row_pieces(len(chunk), workers)]
-                begun.append((chunk, [pool.submit(self._scores, piece, each) for piece in pieces]))
+                if chunk.batch.nbytes <= HANDFUL:
+                    begun.append((chunk, [partial(self._scores, chunk.batch, each)]))
+                else:
+                    pool = pool or ThreadPoolExecutor(workers)
+                    pieces = [chunk.batch.slice(*piece) for piece in row_pieces(len(chunk), workers)]
+                    begun.append((chunk, [pool.submit(self._scores, piece, each).result for piece in pieces]))
                 if len(begun) > 1:
-                    done, scores = begun.popleft()
-                    yield done, np.concatenate([piece.result() for piece in scores])
-            for done, scores in begun:
-                yield done, np.concatenate([piece.result() for piece in scores])
+                    yield _scored(*begun.popleft())
+            for waiting in begun:
+                yield _scored(*waiting)
         finally:
-            pool.shutdown(cancel_futures=True)
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
 
     def decision_function(self, X: object, *, n_jobs: int | None = None) -> np.ndarray:
         """Scores of anything `dotadd.open` takes: (n,) for two classes, (n, classes) for more."""
         from dotadd.sources import open as open_source
 
         source = open_source(X, like=self.like(labels=False), read_as=self.read_as)
-        return np.concatenate([scores for _, scores in self.decision_chunks(source, n_jobs=n_jobs)])
+        found = [scores for _, scores in self.decision_chunks(source, n_jobs=n_jobs)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def predict(self, X: object, *, n_jobs: int | None = None) -> Any:
         """Labels of anything `dotadd.open` takes: an array, or where rows may have several, lists of labels or an
@@ -441,6 +448,11 @@ def _without_features_from(batch: SparseRows, stop: int) -> SparseRows:
     values = None if batch.values is None else batch.values[span][known]
     offsets = before[batch.offsets - batch.offsets[0]]
     return SparseRows(offsets, batch.indices[span][known], values, stop, distinct=batch.distinct)
+
+
+def _scored(chunk: Chunk, scores: list[Callable[[], np.ndarray]]) -> tuple[Chunk, np.ndarray]:
+    """A chunk with the scores that are waited for, or computed now."""
+    return chunk, scores[0]() if len(scores) == 1 else np.concatenate([piece() for piece in scores])
 
 
 def jsonable(record: Mapping[str, object]) -> Record:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,13 +28,22 @@ from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Preco
 from dotadd.kernel_svm.one_against_one import pairs
 from dotadd.model.file import KERNEL, Classifier, Record, state_tensors
 from dotadd.model.stored import Stored
+from dotadd.problem.examples import InMemory
 from dotadd.problem.survey import usable_rows
 from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 
 LATTICES = ("state_offsets", "arc_offsets", "labels", "targets", "weights", "finals")
 COLUMNS = 1 << 12  # examples that are scored at a time where kernel values are computed
+KEPT_SLOTS = 1 << 23  # of all w that a model keeps beside its support vectors: 64 MB
 TILE = 1 << 22  # kernel values at a time: 16 MB of float32, and twice as much for sums in float64
+
+
+class _Weights(NamedTuple):
+    """A map, and a w for each pair of classes."""
+
+    phi: FeatureMap
+    each: list[np.ndarray]
 
 
 class KernelModel(Classifier):
@@ -80,6 +89,10 @@ class KernelModel(Classifier):
             )
         self._rows = np.asarray(support) if given else np.arange(len(support))  # of the Gram with other examples
         self._first = np.concatenate([[0], np.cumsum(counts)])  # the first support vector of each class
+        self._kept: _Weights | None = None
+
+    def __getstate__(self) -> Record:
+        return self.__dict__ | {"_kept": None}  # made again where it is needed
 
     @property
     def problems(self) -> int:
@@ -114,6 +127,10 @@ class KernelModel(Classifier):
         out = np.repeat(self.intercept[:, None], len(batch), axis=1)
         if len(self.support) == 0:
             return out
+        if (ws := self._weights(threads)) is not None:
+            for sums, found in zip(out, InMemory(ws.phi, batch, threads=threads).dot(ws.each), strict=True):
+                sums += found
+            return out
         at_once = max(1, len(batch)) if type(self.kernel) in (LinearKernel, FeatureKernel) else COLUMNS
         with one_blas_thread():
             for first in range(0, len(batch), at_once):
@@ -125,12 +142,29 @@ class KernelModel(Classifier):
 
     def _add_linadd(self, gram: Gram, out: np.ndarray) -> None:
         """A w for each pair of classes, and no kernel value; examples are expanded once for several w."""
-        factors = np.zeros((len(out), gram.shape[0]))
+        gram.add_sums(self._factors(gram.shape[0]), out)
+
+    def _weights(self, threads: int) -> _Weights | None:
+        """The w of each pair of classes where the kernel is a map, made once and kept if they take little memory: for
+        one example, to make them would be nearly all of the work."""
+        if self._kept is None and type(self.kernel) is FeatureKernel:
+            phi = self.kernel.phi
+            if phi.dim * len(self.intercept) > KEPT_SLOTS:
+                return None
+            each = [np.zeros(phi.dim) for _ in self.intercept]
+            rows = InMemory(phi, self.vectors, threads=threads)
+            rows.add(list(self._factors(len(self.vectors))), each)
+            self._kept = _Weights(phi, each)
+        return self._kept
+
+    def _factors(self, rows: int) -> np.ndarray:
+        """What each of so many rows of a Gram counts in the decision of each pair of classes."""
+        factors = np.zeros((len(self.intercept), rows))
         for pair, (i, j) in enumerate(pairs(len(self.classes))):
             mine, theirs = (slice(self._first[k], self._first[k + 1]) for k in (i, j))
             factors[pair, self._rows[mine]] = self.coefficients[j - 1, mine]
             factors[pair, self._rows[theirs]] = self.coefficients[i, theirs]
-        gram.add_sums(factors, out)
+        return factors
 
     def _add_blocks(self, gram: Gram, out: np.ndarray) -> None:
         """Each kernel value is computed once, and used against all other classes."""

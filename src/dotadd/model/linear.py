@@ -56,6 +56,7 @@ class Model(Classifier):
         super().__init__(shape, classes, training, columns, untrained, several)
         self.phi = phi
         self.w, self.intercept = np.atleast_2d(w), np.atleast_1d(np.asarray(intercept, np.float64))
+        self._plain: tuple[np.ndarray, list[np.ndarray]] | None = None
         rows = self.problems
         if (
             len(self.classes) < (2 if several is None else 1)
@@ -80,12 +81,23 @@ class Model(Classifier):
     def _scores(self, batch: Batch, threads: int) -> np.ndarray:
         """Scores of a batch; each row of w is handed out as it lies, mapped from the file or in memory."""
         examples = InMemory(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
-        out = np.array(examples.dot(list(plain(self.w)))) + self.intercept[:, None]
-        out[self.never_predicted()] = -np.inf
+        out = np.array(examples.dot(self._weights())) + self.intercept[:, None]
+        if self.untrained:
+            out[self.never_predicted()] = -np.inf
         return out[0] if self.two else np.ascontiguousarray(out.T)
 
+    def _weights(self) -> list[np.ndarray]:
+        """The rows of w as kernels take them, for as long as it is the same w."""
+        if self._plain is None or self._plain[0] is not self.w:
+            self._plain = self.w, list(plain(self.w))
+        return self._plain[1]
+
+    def __getstate__(self) -> Record:
+        return self.__dict__ | {"_plain": None}  # w is there once
+
     def fitting(self, chunk: Chunk) -> Chunk:
-        chunk = replace(chunk, batch=chunk.batch.own())
+        own = chunk.batch.own()
+        chunk = chunk if own is chunk.batch else replace(chunk, batch=own)
         require_kind(self.phi, chunk.batch)
         return super().fitting(chunk)
 

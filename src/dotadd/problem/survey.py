@@ -217,7 +217,10 @@ def usable_rows(chunk: Chunk, phi: FeatureMap, source: Source) -> Chunk:
     """The rows of a chunk that phi can take. The first bad one raises, or with "skip" all are left out and counted."""
     bad: list[int] = []
     rest = 0
-    while rest < len(chunk) and (found := phi.check(chunk.batch.slice(rest, len(chunk)))) is not None:
+    while (
+        rest < len(chunk)
+        and (found := phi.check(chunk.batch.slice(rest, len(chunk)) if rest else chunk.batch)) is not None
+    ):
         error = chunk.error(rest + found.row, found.message, found.column)
         if source.on_bad_row != "skip":
             raise error
