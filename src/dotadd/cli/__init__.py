@@ -23,6 +23,7 @@ from dotadd._util.forgiving import Closed, Forgiving, occupy_standard_streams
 from dotadd.cli.calibrate import calibrate
 from dotadd.cli.choosing import tune
 from dotadd.cli.compare import compare
+from dotadd.cli.completion import completion
 from dotadd.cli.convert import convert, windows
 from dotadd.cli.demo import demo
 from dotadd.cli.doctor import doctor
@@ -76,7 +77,7 @@ app = App(
 )
 COMMANDS: tuple[Callable[..., int | None], ...] = (
     train, tune, predict, evaluate, calibrate, convert, windows, scan, variants, inspect, explain, report, kmers,
-    compare, demo, warmup, doctor,
+    compare, demo, warmup, doctor, completion,
 )  # fmt: skip
 for place, command in enumerate(COMMANDS):
     app.command(command, sort_key=place, help_epilogue="")
