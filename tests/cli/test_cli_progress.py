@@ -4,6 +4,7 @@ import io
 import json
 import math
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -72,6 +73,21 @@ def test_every_pass_is_logged_as_strict_json():
     w(after(2, 0.5), 0, 1)
     records = [json.loads(line, parse_constant=pytest.fail) for line in log.getvalue().splitlines()]
     assert [record["gap"] for record in records] == [None, 0.5]
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(230, 30), (3600, 45), (86_400, 65)])
+def test_a_long_run_is_told_in_few_lines_and_never_silent_for_a_quarter_of_it(capsys, monkeypatch, seconds, most):
+    now = 0.0
+    monkeypatch.setattr("dotadd.cli.progress.time.monotonic", lambda: now)
+    told = []
+    with watch() as w:
+        for now in (k / 2 for k in range(2 * seconds)):
+            w(after(1 + int(now), 0.9, now), 0, 1)
+            if capsys.readouterr().err:
+                told.append(now)
+    assert 20 < len(told) <= most
+    assert told[:4] == [1.0, 2.0, 3.0, 4.0]
+    assert all(later <= 1.0 + 1.25 * before for before, later in pairwise(told))
 
 
 def test_plain_lines_come_no_more_than_one_a_second(capsys, monkeypatch):

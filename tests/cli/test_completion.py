@@ -22,7 +22,7 @@ def script(capsys, tmp_path):
 
 def completed(script, *words):
     """What bash offers for the last of these words."""
-    code = f'source "$1"; COMP_WORDS=("${{@:2}}"); COMP_CWORD={len(words) - 1}; _dotadd; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    code = f'source "$1"; COMP_WORDS=("${{@:2}}"); COMP_CWORD={len(words) - 1}; _dotadd; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", code, "bash", str(script), *words], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return set(done.stdout.split())

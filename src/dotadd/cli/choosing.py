@@ -148,7 +148,7 @@ class FoldWatch(Attendant):
         if self.log is not None:
             write_json_line(self.log, {"fit": which, **progress._asdict()})
         now = time.monotonic()
-        if self.quiet or now - self.last_shown < (LINE if self.bar is None else BAR_INSIDE):
+        if self.quiet or not self.due(now, LINE, BAR_INSIDE):
             return
         self.last_shown = now
         spent, share = now - self.began, self.most / fits

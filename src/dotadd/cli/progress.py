@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TREND = 10  # passes that the estimate of the time left looks back on
 LINE, LINE_INSIDE = 1.0, 10.0  # seconds between plain lines, and between those that tell of the same pass
+SPACING = 0.2  # of the time since the start, between plain lines: an hour is told in forty, and a day in sixty
 BAR_INSIDE = 0.2  # seconds between moves of the bar within a pass
 
 
@@ -81,7 +82,7 @@ class Attendant:
         self.sample: int | None = None
         self.quiet, self.title, self.unit = quiet, printable(title), "pass"
         self.bar: Bars | None = None
-        self.last_shown = time.monotonic()
+        self.opened = self.last_shown = time.monotonic()
         self.stopping = False
         self.exit_code = 130  # of a command that was interrupted
 
@@ -108,6 +109,12 @@ class Attendant:
             measuring = ", and measuring how good the model so far is; Ctrl-C again to leave that out"
             self.say("stopping" + measuring * (which == signal.SIGINT))
         self.before[which](which, frame)
+
+    def due(self, now: float, plain: float, bar: float = 0.0) -> bool:
+        """Whether the screen has stood still long enough: so many seconds where there is a bar; or for plain lines,
+        which are fewer and fewer as time goes by."""
+        still = now - self.last_shown
+        return still >= bar if self.bar is not None else still >= max(plain, SPACING * (now - self.opened))
 
     def announce(self, message: str) -> None:
         """A line for people who want to know what is going on."""
@@ -146,15 +153,13 @@ class Watch(Attendant):
 
     def show(self, progress: Progress) -> None:
         """The bar moves a few times a second; where there is none, a plain line appears now and then."""
-        since = time.monotonic() - self.last_shown
-        if self.bar is not None:
-            if inside(progress) and since < BAR_INSIDE:
-                return
-            self.bar.update(self.task, description=self.line(progress), total=1.0, completed=self.done(progress))
-        elif since >= (LINE_INSIDE if inside(progress) else LINE):
-            tell(self.line(progress))
-        else:
+        within = inside(progress)
+        if not self.due(time.monotonic(), LINE_INSIDE if within else LINE, BAR_INSIDE if within else 0.0):
             return
+        if self.bar is not None:
+            self.bar.update(self.task, description=self.line(progress), total=1.0, completed=self.done(progress))
+        else:
+            tell(self.line(progress))
         self.last_shown = time.monotonic()
 
     def line(self, progress: Progress) -> str:
@@ -218,8 +223,7 @@ class KernelWatch(Attendant):
         widest = self.trends.setdefault(which, [(progress.seconds, progress.violation)])[0][1]
         if self.log is not None:
             write_json_line(self.log, {"problem": which, **progress._asdict()})
-        since = time.monotonic() - self.last_shown
-        if self.quiet or since < (LINE if self.bar is None else BAR_INSIDE):
+        if self.quiet or not self.due(time.monotonic(), LINE, BAR_INSIDE):
             return
         self.last_shown = time.monotonic()
         text = f"steps {progress.steps:,}  dual {number(progress.dual)}  violation {number(progress.violation, 3)}"
@@ -273,7 +277,7 @@ class Bar:
     def __call__(self, share: float) -> None:
         now = time.monotonic()
         if not sys.stderr.isatty():
-            if now - self.last_line >= AGAIN:
+            if now - self.last_line >= max(AGAIN, SPACING * (now - self.started)):
                 self.last_line = now
                 tell(self.line(share, now))
             return
