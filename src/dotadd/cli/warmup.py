@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from dotadd.cli.options import Whole
@@ -176,6 +178,32 @@ def _genome() -> None:
         Peaks(str(fasta), str(bed), length=12).drawn()
 
 
+def _commands(*lines: str) -> Callable[[], None]:
+    """A job that runs commands, as people do, on small files; an argument that begins with @ is a file of these."""
+
+    def job() -> None:
+        from dotadd.cli import run
+
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            for name, text in FILES.items():
+                Path(folder, name).write_text(text)
+            for line in lines:
+                words = (os.path.join(folder, word[1:]) if word.startswith("@") else word for word in line.split("|"))
+                if run(list(words)) > 128:  # a signal has ended it
+                    raise KeyboardInterrupt
+
+    return job
+
+
+FILES = {
+    "rows.svm": "".join(f"{k % 2} 1:{k % 7}.5 2:{k % 5}\n" for k in range(40)),
+    "mails.csv": "text,label,size,kind\n"
+    + "".join(f"{'cheap pills' if k % 2 else 'lunch at noon'} {k},{k % 2},{k % 7},{k % 3}\n" for k in range(20)),
+    "dna.tsv": "".join(f"{'ACGT' * 3}{'AG' if k % 2 else 'CT'}ACGT\t{k % 2}\n" for k in range(20)),
+    "genome.fa": ">one\n" + "ACAGTCTTGACC" * 40 + "\n",
+    "genes.gff": "".join(f"one\t.\texon\t{a}\t{b}\t.\t+\t.\tParent=a\n" for a, b in ((1, 40), (53, 90), (120, 200))),
+    "calls.vcf": "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\none\t121\t.\tA\tC\t.\t.\t.\n",
+}
 JOBS: dict[str, Callable[[], None]] = {
     "vectors": _vectors,
     "LIBSVM text": _libsvm,
@@ -189,5 +217,31 @@ JOBS: dict[str, Callable[[], None]] = {
     "images": _images,
     "kernel machines": _kernels,
     "lattices": _lattices,
+    "words and tables": _commands(
+        "train|@mails.csv|-o|@words|-q|--column|text|--features|WordNGrams((1, 2)).tfidf()",
+        "train|@mails.csv|-o|@table|-q",
+        "predict|@words|@mails.csv|-o|@out.csv",
+        "predict|@table|@mails.csv|-o|@out.csv",
+        "explain|@words|@mails.csv|-o|@out.tsv",
+        "inspect|@words|--data|@mails.csv|--column|text",
+        "tune|@mails.csv|--column|text|-q|--Cs|2|--cv|2|--features|WordNGrams(1).tfidf()",
+    ),
+    "losses and kernels from files": _commands(
+        "train|@rows.svm|-o|@logistic|-q|--loss|logistic",
+        "train|@rows.svm|-o|@rbf|-q|--kernel|rbf",
+        "predict|@rbf|@rows.svm|-o|@out.csv",
+        "train|@rows.svm|-o|@auto|-q|-C|auto|--Cs|2|--cv|2",
+        "compare|@rows.svm|-q|-o|@out.json",
+    ),
+    "variants": _commands(
+        "train|@dna.tsv|-o|@gkm|-q|--column|0|--label|1|--features|Gkm(3, 2)",
+        "windows|--fasta|@genome.fa|--gff|@genes.gff|--signal|acceptor|--length|12|--before|4|-o|@sites.arrow",
+        "train|@sites.arrow|-o|@sites|-q|--max-passes|9|--features|WeightedDegree(3).hashed(6) + WeightedSpectrum(3)",
+        "variants|@calls.vcf|--fasta|@genome.fa|--model|@gkm|--random|10|-o|@out.vcf",
+        "variants|@calls.vcf|--fasta|@genome.fa|--model|@sites|--before|4|--random|10|-o|@out.vcf",
+        "explain|@gkm|@dna.tsv|--column|0|--label|1|--rows|2|-o|@out.tsv",
+        "kmers|@gkm|-o|@out.tsv",
+        "inspect|@sites|--data|@sites.arrow",
+    ),
     "text": _expression("NGrams((3, 4)) + BagOfWords()", ["some words", "other words"]),
 }
