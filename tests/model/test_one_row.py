@@ -68,3 +68,10 @@ def test_a_kernel_machine_sums_up_its_support_vectors_once(phi, labels, tmp_path
     other = load(tmp_path / "m")
     assert np.allclose(other.decision_function(TEXTS), kept, rtol=1e-12, atol=1e-12)
     assert other._kept is None
+
+
+def test_the_rbf_kernel_of_a_map_has_no_such_w(tmp_path):
+    KernelSVM("rbf", of="BagOfWords()", random_state=0).fit(TEXTS, Y).model_.save(tmp_path / "m")
+    model = load(tmp_path / "m")
+    assert [model.predict([text])[0] for text in TEXTS] == Y
+    assert model._kept is None
