@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow.ipc
@@ -74,7 +75,7 @@ def test_predict_writes_one_line_a_row_that_can_be_read_back(folder, trained, ca
 @given(st.lists(st.text(max_size=8), min_size=2, max_size=2, unique=True))
 def test_tab_separated_labels_come_back_whatever_they_are(labels):
     class Two:
-        classes = np.array(labels, object)
+        classes, several, two, read_as = np.array(labels, object), None, True, MappingProxyType({})
 
         def winners(self, score):
             return np.array([0, 1])
@@ -152,7 +153,7 @@ def test_endings_that_cannot_be_written_are_refused_before_anything_is_read(fold
 
 def test_half_a_character_in_a_label_is_refused_or_written_as_an_escape(tmp_path):
     class Half:
-        classes = np.array(["a", "\ud800"], object)
+        classes, several, two, read_as = np.array(["a", "\ud800"], object), None, True, MappingProxyType({})
 
         def winners(self, score):
             return np.array([0, 1])

@@ -20,6 +20,7 @@ CALLS = {
     "train": "train rows.svm -o out -q {}",
     "train --degree": "train rows.svm -o out -q --kernel poly {}",
     "train --coef0": "train rows.svm -o out -q --kernel poly {}",
+    "train --stands-for": "train rows.svm -o out -q --update model {}",
     "train --gamma": "train rows.svm -o out -q --kernel rbf {}",
     "train --negatives": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
     "train --stretch": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",

@@ -48,7 +48,14 @@ def signalled(number):
 
     def stopped(tmp_path, monkeypatch):
         monkeypatch.setattr(cli, "app", lambda *_, **__: signal.raise_signal(number))
-        return cli.run([])
+        ignored = signal.getsignal(number) is signal.SIG_IGN  # by nohup, and then it is ignored here, too
+        if ignored:
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            return cli.run([])
+        finally:
+            if ignored:
+                signal.signal(number, signal.SIG_IGN)
 
     return stopped
 

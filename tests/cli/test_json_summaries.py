@@ -12,7 +12,7 @@ from test_cli_numbers import made  # noqa: F401  # the folder of small files and
 from dotadd.cli import COMMANDS, app, run
 from dotadd.model.linear import load
 
-FOR_PEOPLE = {"predict", "demo", "warmup", "completion"}  # rows, a show, progress, a script: no summaries
+FOR_PEOPLE = {"predict", "report", "demo", "warmup", "completion"}  # rows, a page, a show, progress, a script
 CALLS = {
     "train": "train rows.svm -o out --test rows.svm",
     "train -C auto": "train rows.svm -o out -C auto --Cs 2 --cv 2",
