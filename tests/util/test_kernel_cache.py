@@ -2,8 +2,12 @@
 
 import importlib.util
 import os
+import shutil
+import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -77,11 +81,14 @@ def test_a_folder_of_another_user_in_the_temporary_directory_is_not_read(tmp_pat
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
-def test_what_root_compiled_into_an_image_is_read_by_others_once_it_is_opened_to_them(tmp_path):
-    store = PrivateStore.at(tmp_path / "kernels")
+def test_what_root_compiled_into_an_image_is_read_by_others_once_it_is_opened_to_them(request):
+    image = Path(tempfile.mkdtemp())  # pytest's own folders are closed to others
+    request.addfinalizer(lambda: shutil.rmtree(image))
+    if not all(folder.stat().st_mode & stat.S_IXOTH for folder in image.parents):
+        pytest.skip("the temporary folder is closed to others")
+    image.chmod(0o755)
+    store = PrivateStore.at(image / "kernels")
     store.put("some", b"code")
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
     code = (
         "import os; from dotadd._util.private_store import PrivateStore; os.setresuid(4711, 4711, 4711);"
         f"from pathlib import Path; store = PrivateStore.at(Path({str(store.folder)!r}));"
@@ -89,7 +96,7 @@ def test_what_root_compiled_into_an_image_is_read_by_others_once_it_is_opened_to
     )
     told = [sys.executable, "-c", code]
     assert subprocess.run(told, capture_output=True, text=True, check=True).stdout == "None\n"
-    subprocess.run(["chmod", "-R", "a+rX", str(tmp_path)], check=True)
+    subprocess.run(["chmod", "-R", "a+rX", str(image)], check=True)
     assert subprocess.run(told, capture_output=True, text=True, check=True).stdout == "(b'code', False)\n"
 
 

@@ -117,6 +117,8 @@ class WordNGrams(TextMap):
         return self.with_params(self.get_params() | {"binary": False})
 
     def spans(self, batch: Batch, row: int) -> Spans | None:
+        if self.once:  # one non-zero for all occurrences; `occurrences` tells of each
+            return None
         assert isinstance(batch, Strings)
         clean, place = self.reading.placed(batch[row])
         words = self._counted(clean)
