@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -247,8 +248,7 @@ class _Work:
         """Write the index, or remove the one that an earlier file had."""
         beside = Path(output + (".csi" if kind == "bcf" else ".tbi"))
         if kind == "bcf" and not self.tabix.lost:
-            import pysam
-
+            pysam = import_module("pysam")  # whose types do not know that it takes "bcf"
             pysam.tabix_index(output, preset="bcf", force=True)
         elif isinstance(file, BlockWriter) and not self.tabix.lost:
             with replacing(beside) as temporary:
