@@ -1,5 +1,6 @@
 """What is to be predicted, piece by piece. Lines of standard input are a source for all that have come at a time, so
-that a command that writes them now and then is answered at once: `tail -f mail.log | dotadd predict spam.dotadd -`."""
+that a command that writes them now and then is answered at once, as in
+`tail -f mail.log | dotadd predict spam.dotadd - --format txt`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def show_measures(model: Classifier, measured: Measured, title: str | None = Non
     if title:
         lines = {"measured": title, **lines}
     if not isinstance(found, Evaluation):
-        facts(lines | _label_measures(found))
+        facts(lines | found.told())
         rows = [
             [label, f"{count:g}", *(f"{measure[k]:.4f}" for measure in (found.precision, found.recall, found.f1))]
             for k, (label, count) in enumerate(zip(labels, found.support, strict=True))
@@ -71,16 +71,6 @@ def show_measures(model: Classifier, measured: Measured, title: str | None = Non
         for k, label in enumerate(labels)
     ]
     show_table(["true \\ predicted", *labels, *(name for name, _ in each)], rows)
-
-
-def _label_measures(found: LabelEvaluation) -> dict[str, str]:
-    """A line for each kind of measure of several labels a row."""
-    return {
-        "micro F1": str(found.micro_f1),
-        "macro F1": f"{found.macro_f1:.4f}",
-        "all right": f"{found.exact:.4f} of the rows",
-        "Hamming loss": f"{found.hamming_loss:.4f}",
-    }
 
 
 def _measures(model: Classifier, found: Evaluation) -> dict[str, str]:

@@ -72,7 +72,7 @@ def predict(
         dotadd predict sure.dotadd a9a.t --probability -o sure.csv
         dotadd predict spam.dotadd mails.csv --id sender --id date -o spam.parquet
         dotadd predict news.dotadd inbox/ -o news.csv
-        tail -f mail.log | dotadd predict spam.dotadd -
+        tail -f mail.log | dotadd predict spam.dotadd - --format txt
         dotadd predict all.dotadd "part-*.parquet" -o scores \\
             --scheduler tcp://10.0.0.1:8786
 

@@ -41,6 +41,15 @@ class LabelEvaluation(NamedTuple):
     hamming_loss: float
     """The share of pairs of a row and a label that are wrong."""
 
+    def told(self) -> dict[str, str]:
+        """The measures of all labels together, each in words for people."""
+        return {
+            "micro F1": str(self.micro_f1),
+            "macro F1": f"{self.macro_f1:.4f}",
+            "all right": f"{self.exact:.4f} of the rows",
+            "Hamming loss": f"{self.hamming_loss:.4f}",
+        }
+
 
 class LabelEvaluator:
     """Measures of rows that pass by, of so many labels."""

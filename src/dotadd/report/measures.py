@@ -39,7 +39,7 @@ def measures_section(model: Classifier, study: Study) -> str:
         pictures.append(confusion_picture(model, found.confusion))
     drawn = "\n".join(f"<figure>{picture.svg}</figure>" for picture in pictures)
     speed = f"{found.rows:,} in {duration(study.seconds)}"
-    facts = _measures(model, found) if isinstance(found, Evaluation) else _label_measures(found)
+    facts = _measures(model, found) if isinstance(found, Evaluation) else found.told()
     each = _each_class(model, found) if isinstance(found, Evaluation) else _each_label(model, found)
     told = [
         definitions({"measured on": study.where, "rows": speed} | facts),
@@ -62,15 +62,6 @@ def _measures(model: Classifier, found: Evaluation) -> dict[str, str]:
         if value is not None:
             facts[told] = str(found.intervals.get(name, f"{value:.4f}"))
     return facts
-
-
-def _label_measures(found: LabelEvaluation) -> dict[str, str]:
-    return {
-        "micro F1": str(found.micro_f1),
-        "macro F1": f"{found.macro_f1:.4f}",
-        "all labels right": f"{found.exact:.4f} of the rows",
-        "Hamming loss": f"{found.hamming_loss:.4f}",
-    }
 
 
 def _remarks(model: Classifier, study: Study) -> list[str]:
