@@ -6,10 +6,12 @@ from problems import certified, noisy, problem
 from scipy.optimize import minimize
 
 from dotadd import BagOfWords, LinearSVM
+from dotadd.problem.row_products import gathered
 from dotadd.solvers import dcd as dcd_module
 from dotadd.solvers import tail
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.interior_qp import interior_qp
+from dotadd.solvers.interior_qp import Full, interior_qp
+from dotadd.solvers.low_rank import LowRank
 from dotadd.solvers.result import Progress, Reason
 from dotadd.solvers.run import Settings
 
@@ -32,7 +34,7 @@ def gap_of(Q, r, upper, x):
 def test_the_answer_is_within_the_gap_that_was_asked_for(m, rank, upper):
     Q, r, u = program(m, m, rank, upper)
     scale = float(np.abs(r) @ u)
-    x = interior_qp(Q, r, u, 1e-8 * scale)
+    x = interior_qp(Full(Q), r, u, 1e-8 * scale)
     assert (x >= 0.0).all()
     assert (x <= u).all()
     assert gap_of(Q, r, u, x) <= 1e-6 * scale
@@ -41,7 +43,7 @@ def test_the_answer_is_within_the_gap_that_was_asked_for(m, rank, upper):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_minimum_is_that_of_another_method(seed):
     Q, r, u = program(12, seed)
-    x = interior_qp(Q, r, u, 1e-10)
+    x = interior_qp(Full(Q), r, u, 1e-10)
 
     def value(x):
         return 0.5 * x @ Q @ x - r @ x
@@ -53,7 +55,7 @@ def test_the_minimum_is_that_of_another_method(seed):
 def test_without_an_upper_bound():
     Q, r, _ = program(30, 3)
     Q[np.diag_indices(30)] += 0.5
-    x = interior_qp(Q, r, np.full(30, np.inf), 1e-9)
+    x = interior_qp(Full(Q), r, np.full(30, np.inf), 1e-9)
     slope = Q @ x - r
     assert (x >= 0.0).all()
     assert slope.min() > -1e-5
@@ -63,8 +65,36 @@ def test_without_an_upper_bound():
 def test_rows_that_are_there_twice_do_no_harm():
     Q, r, u = program(20, 5, rank=4)
     twice = np.tile(Q, (2, 2)), np.tile(r, 2), np.tile(u, 2)
-    x = interior_qp(*twice, 1e-9)
+    x = interior_qp(Full(twice[0]), *twice[1:], 1e-9)
     assert gap_of(*twice, x) < 1e-5
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+def test_few_features_of_many_rows_are_the_matrix_that_they_stand_for(share, constant):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 9)) * (rng.random((50, 9)) < share)
+    X[3] = 0.0
+    sign, ridge, diagonal = np.where(rng.random(50) < 0.5, 1.0, -1.0), rng.random(50), 0.01 + rng.random(50)
+    block = gathered(problem(X, sign, dtype=np.float64).examples, np.arange(50, dtype=np.uint32))
+    few = LowRank(block, sign, constant, ridge)
+    whole = np.outer(sign, sign) * (X @ X.T + constant) + np.diag(ridge)
+    x = rng.normal(size=50)
+    np.testing.assert_allclose(few.times(x), whole @ x, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(few.solver(diagonal)(x), np.linalg.solve(whole + np.diag(diagonal), x), rtol=1e-7)
+    assert (few.dense is not None) == (share > 0.5), "both ways were gone"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_tall_data_with_any_C_end_within_the_usual_passes(loss):
+    """Far more rows are active than a Gram matrix could hold."""
+    X, y = noisy(n=6000, d=12)
+    for C in (10.0, 1e3, 1e5):
+        p = problem(X, y, cost=C, loss=loss)
+        (result,) = dcd(p, Settings(tol=1e-3))
+        assert result.converged
+        assert proved(p, result) <= 1e-3
 
 
 def proved(p, result):
@@ -78,10 +108,10 @@ def trace(gaps, active=100):
 
 def test_a_tail_pays_where_the_gap_creeps_and_not_where_it_falls():
     creeps, falls = [0.1 * 0.999**k for k in range(30)], [0.1 * 0.2**k for k in range(30)]
-    assert tail.pays(trace(creeps), 1000.0, 1e-3, 1000)
-    assert not tail.pays(trace(falls[:10]), 1000.0, 1e-9, 1000)
-    assert not tail.pays(trace(creeps[:5]), 1000.0, 1e-3, 1000)
-    assert not tail.pays(trace(creeps, active=tail.MOST + 1), 1000.0, 1e-3, 1000)
+    assert tail.pays(trace(creeps), 1000.0, 1e9, 1e-3, 1000)
+    assert not tail.pays(trace(falls[:10]), 1000.0, 1e9, 1e-9, 1000)
+    assert not tail.pays(trace(creeps[:5]), 1000.0, 1e9, 1e-3, 1000)
+    assert not tail.pays(trace(creeps, active=tail.MOST + 1), 1000.0, 1e9, 1e-3, 1000)
 
 
 def hard(n=120, d=200, seed=0):
@@ -149,8 +179,9 @@ def test_numbers_beyond_float64_leave_alpha_as_it_was():
 def test_no_more_passes_are_foreseen_than_some_times_those_made():
     """A gap that rises for a moment does not mean a million passes, however many are allowed."""
     flat = [*(0.1 * 0.8**k for k in range(25)), 1e-3, 1e-3, 1.1e-3, 1e-3, 1.01e-3]
-    assert not tail.pays(trace(flat, active=3000), 14.0, 1e-3, 10**6)
-    assert tail.pays(trace(flat, active=3000), 14.0, 1e-3, 60), "but it would not end in time"
+    assert not tail.pays(trace(flat, active=3000), 14.0, 1e9, 1e-3, 10**6)
+    assert tail.pays(trace(flat, active=3000), 14.0, 123, 1e-3, 60), "but it would not end in time"
+    assert not tail.pays(trace(flat, active=3000), 14.0, 1e9, 1e-3, 60), "but ten seconds are long for sixty passes"
 
 
 def test_a_time_limit_ends_the_quadratic_program():
@@ -163,5 +194,5 @@ def test_a_time_limit_ends_the_quadratic_program():
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        interior_qp(Q, r, u, 0.0, check)
+        interior_qp(Full(Q), r, u, 0.0, check)
     assert len(steps) == 3

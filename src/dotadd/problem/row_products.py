@@ -1,4 +1,4 @@
-"""The Gram matrix of some rows of phi.
+"""Which features rows of phi share: how many there are, and the Gram matrix of some rows.
 
 Features that many of the rows have are columns of a dense matrix, whose products are BLAS's. Of the others the pairs of
 rows that share one are gone through, feature by feature. What one row alone has counts on the diagonal only.
@@ -12,21 +12,47 @@ from dotadd._jit import kernel
 from dotadd.core.block import Block, every_row
 from dotadd.core.kept import merge
 from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Examples
 
 OFTEN = 0.25  # of the rows: where a column of a dense matrix costs as much as the pairs of rows that have the feature
 COLUMNS = 1 << 10  # of the dense matrix at a time
-FAR = 1 << 24  # slots, beyond which those that occur are numbered anew
+FAR = 1 << 24  # slots, beyond which those that occur are sorted to be numbered
+TALL = 10  # rows for each feature
+LOOKED_AT = 500  # rows that tell which features occur
+
+
+def features_met(examples: Examples) -> int:
+    """How many features rows have among them, about: of a hash table that was made large most slots may be empty.
+
+    Some rows tell. Those that only one of them has stand for as many more as there are rows for each that was looked
+    at.
+    """
+    rows, dim = len(examples), examples.dim
+    if not isinstance(examples, InMemory) or examples.bulk or not TALL * examples.mean_length <= rows < TALL * dim:
+        return dim
+    if dim > FAR:
+        return dim
+    some = np.linspace(0, rows - 1, min(rows, LOOKED_AT)).astype(np.uint32)
+    times = np.zeros(dim, np.int64)
+    for block, at, _ in examples.blocks(some):
+        if block.indices is None:  # every row has all of them
+            return dim
+        count_features(block.start, block.end, block.indices, at, times)
+    alone = int(np.count_nonzero(times == 1))
+    return min(dim, int(np.count_nonzero(times)) + alone * (rows // len(some) - 1))
 
 
 def row_products(examples: InMemory, rows: np.ndarray) -> np.ndarray:
     """<phi(z_i), phi(z_j)> of these rows, in float64."""
-    block, count = _gathered(examples, rows), len(rows)
-    assert block.indices is not None
-    indices, slots = block.indices, examples.dim
-    if slots > FAR:
-        numbers, places = np.unique(block.indices, return_inverse=True)
-        indices, slots = places.astype(np.uint32), len(numbers)
-    counts = np.zeros(slots, np.int64)
+    return products_of(gathered(examples, rows), examples.squared_norms(rows))
+
+
+def products_of(block: Block, squared_norms: np.ndarray) -> np.ndarray:
+    """<phi(z_i), phi(z_j)> of the rows of a block that was gathered, and |phi(z_i)|^2 as given."""
+    count, indices = len(block), block.indices
+    assert indices is not None
+    counts = np.zeros(int(indices.max(initial=0)) + 1, np.int64)
+    slots = len(counts)
     count_features(block.start, block.end, indices, every_row(count), counts)
     products = np.zeros((count, count))
     often = np.flatnonzero(counts >= max(2.0, OFTEN * count))
@@ -46,12 +72,13 @@ def row_products(examples: InMemory, rows: np.ndarray) -> np.ndarray:
     _add_pairs(begins, shared, owners, values, products)
     below = np.tril(products, -1)
     products = below + below.T
-    products[np.diag_indices(count)] = examples.squared_norms(rows)
+    products[np.diag_indices(count)] = squared_norms
     return products
 
 
-def _gathered(examples: InMemory, rows: np.ndarray) -> Block:
-    """These rows in one block, equal indices merged, dense rows written as sparse ones."""
+def gathered(examples: InMemory, rows: np.ndarray) -> Block:
+    """These rows in one block: equal indices merged, dense rows written as sparse ones, and features numbered by those
+    that occur."""
     starts, ends, indices, values = [], [], [], []
     base = 0
     for block, at, _ in examples.blocks(rows):
@@ -66,7 +93,18 @@ def _gathered(examples: InMemory, rows: np.ndarray) -> Block:
         indices.append(part.indices)
         values.append(part.values)
         base += len(part.values)
-    return Block(*(np.concatenate(arrays) for arrays in (starts, ends, indices, values)), distinct=True)
+    start, end, met, numbers = (np.concatenate(arrays) for arrays in (starts, ends, indices, values))
+    return Block(start, end, _numbered(start, end, met, examples.dim), numbers, distinct=True)
+
+
+def _numbered(start: np.ndarray, end: np.ndarray, indices: np.ndarray, dim: int) -> np.ndarray:
+    """These indices, numbered by those that rows have: an index that none has, left over from merging, gets any."""
+    if dim > FAR:
+        return np.unique(indices, return_inverse=True)[1].astype(np.uint32)
+    counts = np.zeros(dim, np.int64)
+    count_features(start, end, indices, every_row(len(start)), counts)
+    number = np.maximum(np.cumsum(counts > 0) - 1, 0).astype(np.uint32)
+    return number[indices]
 
 
 @kernel

@@ -45,6 +45,7 @@ from dotadd.core.block import row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
+from dotadd.problem.row_products import features_met
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, best_intercept
@@ -64,7 +65,7 @@ from dotadd.solvers.sweep import (
     sweep,
     would_move,
 )
-from dotadd.solvers.tail import ENTRY, FORESEEN, LOOK_BACK, has_tail, pays, solved_together
+from dotadd.solvers.tail import FORESEEN, LOOK_BACK, has_tail, pays, room, solved_together
 
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 SEEN = 20  # passes, before the number of those that are left is estimated
@@ -149,11 +150,11 @@ class _State(Run):
     def new_judge(self, problem: Problem[InMemory]) -> Judge:
         return Judge(problem, self.k, self.w, self.alpha, self.intercept)
 
-    def tail_pays(self, nonzeros: float, settings: Settings) -> bool:
+    def tail_pays(self, nonzeros: float, features: int, settings: Settings) -> bool:
         """Whether to solve for all active examples at once now."""
         due = self.next_tail <= self.passes < settings.max_passes
-        fits = ENTRY * self.trace[-1].active ** 2 <= settings.budget.left
-        return due and fits and pays(self.trace, nonzeros, settings.tol, settings.max_passes)
+        fits = room(self.trace[-1].active, nonzeros, features) <= settings.budget.left
+        return due and fits and pays(self.trace, nonzeros, features, settings.tol, settings.max_passes)
 
     def solve_tail(self, clock: Clock, tol: float) -> None:
         """Move the alpha of all active examples to their joint optimum. If examples that were not active spoil it, the
@@ -253,6 +254,7 @@ def dcd(
 
     norms = problem.examples.squared_norms()
     tails, nonzeros = shrink and has_tail(problem), problem.examples.mean_length
+    features = features_met(problem.examples) if tails else problem.examples.dim
     step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
     norms += step
     seconds["expand"] = clock.elapsed()
@@ -276,7 +278,7 @@ def dcd(
                         state.tell(progress, clock, settings.on_progress)
                         if state.ready():
                             state.next = LOOK
-                        elif tails and sample.whole and state.tail_pays(nonzeros, settings):
+                        elif tails and sample.whole and state.tail_pays(nonzeros, features, settings):
                             state.next = TAIL
                 clock.obey()
                 running = [state for state in running if state.reason is None]

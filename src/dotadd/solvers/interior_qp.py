@@ -1,7 +1,7 @@
 """A quadratic program within a box, by an interior point method (Mehrotra 1992).
 
 Problem:  min_x x' Q x / 2 - r' x,  0 <= x_i <= upper_i (which may be infinite), Q symmetric and positive semidefinite
-Given:    how far above the minimum the answer may be
+Given:    Q as a matrix (Full) or as few features of many rows (low_rank.py), how far above the minimum x may be
 Returned: x
 
 Multipliers z of x >= 0 and v of x <= upper go with x: Q x - r = z - v, and at the minimum x_i z_i = 0 and (upper_i -
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs
@@ -26,8 +27,49 @@ AT_BOUND = 1e-9  # of the largest x: what is nearer to a bound, and is pressed a
 RIDGE = 1e-12  # of the diagonal, where rounding has made it indefinite
 
 
+class Quadratic(Protocol):
+    """Q, as far as the method asks for it."""
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """Q x."""
+        ...
+
+    def solver(self, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+        """What solves (Q + diag(diagonal)) x = b for x; None if rounding leaves no way."""
+        ...
+
+
+class Full:
+    """Q as a matrix."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = matrix
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        product: np.ndarray = self.matrix @ x
+        return product
+
+    def solver(self, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+        at = np.diag_indices_from(self.matrix)
+        for ridge in (0.0, RIDGE, 1e4 * RIDGE):
+            matrix = self.matrix.copy()
+            matrix[at] = matrix[at] * (1.0 + ridge) + diagonal
+            if (solve := decomposed(matrix)) is not None:
+                return solve
+        return None
+
+
+def decomposed(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What solves matrix x = b, by the Cholesky decomposition; None if there is none. (By NumPy, which lets other
+    threads go on meanwhile; SciPy does not.)"""
+    with suppress(np.linalg.LinAlgError):
+        upper = np.linalg.cholesky(matrix).T
+        return lambda b: dpotrs(upper, b)[0]
+    return None
+
+
 def interior_qp(
-    Q: np.ndarray, r: np.ndarray, upper: np.ndarray, gap: float, check: Callable[[], None] = lambda: None
+    Q: Quadratic, r: np.ndarray, upper: np.ndarray, gap: float, check: Callable[[], None] = lambda: None
 ) -> np.ndarray:
     """x at most `gap` above the minimum, or as near as rounding allows; float64 throughout. Between two steps check()
     may raise."""
@@ -43,23 +85,26 @@ def interior_qp(
         if not (x.min(initial=1.0) > 0.0 and (x < upper).all()):  # rounding has brought it to the border
             break
         s = np.where(finite, upper - x, 1.0)
-        rest = Q @ x - r - z + v
+        rest = Q.times(x) - r - z + v
         total = float(x @ z + s @ v)
         worst = total + float(np.abs(rest) @ np.where(finite, upper, x))
         if worst < lowest:
             best, lowest = x, worst
         if worst <= gap or not np.isfinite(worst):
             break
-        factor = _factor(Q, z / x + v / s)
-        if factor is None:
+        solve = Q.solver(z / x + v / s)
+        if solve is None:
             break
 
         def step(
-            xz: np.ndarray, sv: np.ndarray, at: tuple[np.ndarray, ...] = (x, z, s, v, rest), lower: np.ndarray = factor
+            xz: np.ndarray,
+            sv: np.ndarray,
+            at: tuple[np.ndarray, ...] = (x, z, s, v, rest),
+            solve: Callable[[np.ndarray], np.ndarray] = solve,
         ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """The step after which the products would be these, if they were linear."""
             x, z, s, v, rest = at
-            dx = dpotrs(lower.T, -rest + (xz - x * z) / x - (sv - s * v) / s)[0]
+            dx = solve(-rest + (xz - x * z) / x - (sv - s * v) / s)
             return dx, (xz - x * z - z * dx) / x, (sv - s * v + v * dx) / s
 
         zero = np.zeros(len(x))
@@ -75,24 +120,12 @@ def interior_qp(
     return _at_bounds(Q, r, upper, best)
 
 
-def _at_bounds(Q: np.ndarray, r: np.ndarray, upper: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _at_bounds(Q: Quadratic, r: np.ndarray, upper: np.ndarray, x: np.ndarray) -> np.ndarray:
     """x with what is as good as at a bound, and wants to stay there, at it."""
-    slope = Q @ x - r
+    slope = Q.times(x) - r
     near = AT_BOUND * x.max(initial=0.0)
     out = np.where((x < near) & (slope > 0.0), 0.0, x)
     return np.where((upper - x < near) & (slope < 0.0), upper, out)
-
-
-def _factor(Q: np.ndarray, diagonal: np.ndarray) -> np.ndarray | None:
-    """The Cholesky factor of Q with this added to its diagonal; None if there is none. (By NumPy, which lets other
-    threads go on meanwhile; SciPy does not.)"""
-    at = np.diag_indices_from(Q)
-    for ridge in (0.0, RIDGE, 1e4 * RIDGE):
-        matrix = Q.copy()
-        matrix[at] = matrix[at] * (1.0 + ridge) + diagonal
-        with suppress(np.linalg.LinAlgError):
-            return np.linalg.cholesky(matrix)
-    return None
 
 
 def _longest(*ways: tuple[np.ndarray, np.ndarray], most: float = 1.0) -> float:

@@ -12,6 +12,7 @@ SMS spam, KDD 99 and random numbers, dense and sparse, for C from 0.01 to 100: `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
@@ -19,14 +20,12 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dotadd.core.block import inner_product
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Examples, Problem
-from dotadd.problem.row_products import count_features
+from dotadd.problem.problem import Examples, Intercept, Problem
+from dotadd.problem.row_products import TALL, features_met
 
 if TYPE_CHECKING:
     from dotadd.solvers.result import Progress, Result
@@ -34,9 +33,8 @@ if TYPE_CHECKING:
 
 Solve = Callable[..., "list[Result]"]
 
-TALL = 10  # rows for each feature
-LOOKED_AT, LOOKED_UP = 500, 1 << 24  # rows that tell which features occur, and features among which they are counted
 CREEPS = 40.0  # visits for each example that seem to be left: then a batch solver ends sooner on tall data
+VERY_STIFF = 500.0  # C |phi|^2, from which on cutting planes take longer than the tail of coordinate descent
 STIFF = {Loss.HINGE: 50.0, Loss.SQUARED_HINGE: 3.0, Loss.LOGISTIC: 10.0}  # C |phi|^2, on average
 
 
@@ -199,6 +197,7 @@ def solve(
 ) -> tuple[str, str, list[Result]]:
     """The solver that was used for examples in memory, why, in words for people, and what it has found."""
     from dotadd.solvers.dcd import CreepingError, dcd
+    from dotadd.solvers.tail import solves
 
     solver, why = choose_solver(name, problem, start)
     checkpoint = settings.checkpoint
@@ -211,7 +210,8 @@ def solve(
         return solver, why, before.then(SOLVERS[solver], problem, settings, start)
     began = perf_counter()
     try:
-        return solver, why, dcd(problem, settings, most_left=CREEPS)
+        ends = stiffness(problem) >= VERY_STIFF and solves(problem, settings.budget.left)
+        return solver, why, dcd(problem, settings, most_left=math.inf if ends else CREEPS)
     except CreepingError as creeping:
         first = creeping.results
     solver, took = batch_solver(problem.loss), perf_counter() - began
@@ -278,32 +278,19 @@ def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | N
     rows, dim = len(problem.examples), features_met(problem.examples)
     if rows < TALL * dim:
         return "dcd", f"fewer than {TALL} rows for each of {dim:,} features, where coordinate descent is fastest"
-    stiff = inner_product(problem.columns.cost(0), problem.examples.squared_norms()) / rows
+    stiff = stiffness(problem)
     how = f"rows are many times the {dim:,} features, and C |phi|^2 is {stiff:.3g} on average"
     if stiff < STIFF[problem.loss]:
         return "dcd", f"{how}: small enough for coordinate descent to be fastest"
+    if problem.loss is Loss.HINGE and stiff >= VERY_STIFF and problem.intercept is not Intercept.FREE:
+        return "dcd", f"{how}: after some passes it solves for all rows at once, feature by feature"
     return batch_solver(problem.loss), f"{how}: coordinate descent would creep"
 
 
-def features_met(examples: Examples) -> int:
-    """How many features rows have among them, about: of a hash table that was made large most slots may be empty.
-
-    Some rows tell. Those that only one of them has stand for as many more as there are rows for each that was looked
-    at.
-    """
-    rows, dim = len(examples), examples.dim
-    if not isinstance(examples, InMemory) or examples.bulk or not TALL * examples.mean_length <= rows < TALL * dim:
-        return dim
-    if dim > LOOKED_UP:
-        return dim
-    some = np.linspace(0, rows - 1, min(rows, LOOKED_AT)).astype(np.uint32)
-    times = np.zeros(dim, np.int64)
-    for block, at, _ in examples.blocks(some):
-        if block.indices is None:  # every row has all of them
-            return dim
-        count_features(block.start, block.end, block.indices, at, times)
-    alone = int(np.count_nonzero(times == 1))
-    return min(dim, int(np.count_nonzero(times)) + alone * (rows // len(some) - 1))
+def stiffness(problem: Problem[Examples]) -> float:
+    """C |phi|^2 on average: how far examples push each other's outputs."""
+    costs, norms = problem.columns.cost(0), problem.examples.squared_norms()
+    return inner_product(costs, norms) / len(problem.examples)
 
 
 def tall(problem: Problem[Examples]) -> bool:

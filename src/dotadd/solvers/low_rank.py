@@ -1,0 +1,109 @@
+"""The quadratic of many rows that have few features among them: Q = Y Z Z' Y + diag(ridge), for interior_qp.py.
+
+Z has a row phi(z_i) for each example and a column for each feature, Y the signs y_i. Its Gram matrix would be as large
+as the number of rows squared. But to solve with Q plus a diagonal, D in all, a matrix of features by features is enough
+(Woodbury):
+
+    (D + Y Z Z' Y)^-1 = D^-1 - D^-1 Y Z (1 + Z' D^-1 Z)^-1 Z' Y D^-1
+
+So a step of the interior point method takes time in proportion to the rows. Ferris and Munson (2003) have trained SVMs
+on all rows in this way; here it ends coordinate descent where many rows of narrow data are active. Rows that have most
+of the features are a dense matrix, whose products are BLAS's; of others the pairs of features are gone through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dotadd._jit import kernel
+from dotadd.core.block import Block
+from dotadd.solvers.interior_qp import decomposed
+
+DENSE = 0.25  # of the features, from which on a row is better written in full
+
+
+class LowRank:
+    """Q of the rows of a block with numbered features, a constant for the intercept beside them."""
+
+    def __init__(self, rows: Block, sign: np.ndarray, constant: float, ridge: np.ndarray | float = 0.0) -> None:
+        assert rows.indices is not None
+        self.rows, self.sign, self.constant, self.ridge = rows, sign, constant, ridge
+        self.features = features_of(rows)
+        self.dense = None
+        if np.mean(rows.end - rows.start) > DENSE * self.features:
+            self.dense = np.zeros((len(rows), self.features))
+            _write(rows.start, rows.end, rows.indices, rows.values, self.dense)
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        return self._outputs(self._sums(x)) + self.ridge * x
+
+    def solver(self, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+        weight = 1.0 / (diagonal + self.ridge)
+        inner = decomposed(self._squares(weight))
+        if inner is None:
+            return None
+
+        def solve(b: np.ndarray) -> np.ndarray:
+            x = weight * b
+            return x - weight * self._outputs(inner(self._sums(x)))
+
+        return solve
+
+    def _sums(self, x: np.ndarray) -> np.ndarray:
+        """Z' Y x, the constant's part last."""
+        signed, out = self.sign * x, np.zeros(self.features + 1)
+        if self.dense is None:
+            self.rows.add(signed, out)
+        else:
+            out[:-1] = signed @ self.dense
+        out[-1] = self.constant * signed.sum()
+        return out
+
+    def _outputs(self, u: np.ndarray) -> np.ndarray:
+        """Y Z u."""
+        out = self.rows.dot(u) if self.dense is None else self.dense @ u[:-1]
+        return np.asarray(self.sign * (out + self.constant * u[-1]))
+
+    def _squares(self, weight: np.ndarray) -> np.ndarray:
+        """1 + Z' diag(weight) Z."""
+        m = self.features
+        out = np.zeros((m + 1, m + 1))
+        if self.dense is None:
+            _add_squares(self.rows.start, self.rows.end, self.rows.indices, self.rows.values, weight, out)
+            out += out.T
+        else:
+            out[:m, :m] = (self.dense * weight[:, None]).T @ self.dense
+        beside = np.zeros(m + 1)
+        self.rows.add(self.constant * weight, beside)
+        out[m], out[:, m] = beside, beside
+        out[m, m] = self.constant**2 * weight.sum()
+        out[np.diag_indices_from(out)] += 1.0
+        return out
+
+
+def features_of(rows: Block) -> int:
+    """How many features the rows of a gathered block have."""
+    assert rows.indices is not None
+    return int(rows.indices.max()) + 1 if len(rows.indices) else 0
+
+
+@kernel
+def _write(start, end, indices, values, out):
+    """Write rows to a dense matrix."""
+    for r in range(len(start)):
+        for k in range(np.uint64(start[r]), np.uint64(end[r])):
+            out[r, indices[k]] = values[k]
+
+
+@kernel
+def _add_squares(start, end, indices, values, weight, out):
+    """out += Z' diag(weight) Z, each pair of features on one side of the diagonal, and a half of what stands on it."""
+    for r in range(len(start)):
+        lo = np.uint64(start[r])
+        for a in range(lo, np.uint64(end[r])):
+            row, t = out[indices[a]], weight[r] * values[a]
+            row[indices[a]] += 0.5 * t * values[a]
+            for b in range(lo, a):
+                row[indices[b]] += t * values[b]
