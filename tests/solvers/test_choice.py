@@ -6,7 +6,7 @@ from problems import LOSSES, noisy, problem
 
 from dotadd import BagOfWords, LinearSVM
 from dotadd.problem.examples import InMemory
-from dotadd.problem.row_products import features_met
+from dotadd.problem.problem import features_met
 from dotadd.solvers.table import Needs, choose_solver, that_need
 from dotadd.sources import open as open_source
 

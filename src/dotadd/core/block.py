@@ -296,6 +296,14 @@ def squared_norms(start, end, indices, values, at, distinct, out):
 
 
 @kernel
+def count_features(start, end, indices, at, out):
+    """Count how many of these rows have each of the features, in which no index occurs twice."""
+    for j in range(len(at)):
+        for k in range(np.uint64(start[at[j]]), np.uint64(end[at[j]])):
+            out[indices[k]] += 1
+
+
+@kernel
 def squared_length(w):
     """|w|^2 in float64, without a float64 copy of w."""
     total = 0.0

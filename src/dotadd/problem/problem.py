@@ -30,6 +30,8 @@ from dotadd.problem.on_disk import OnDisk
 
 Examples = InMemory | OnDisk
 Over = TypeVar("Over", bound=Examples, covariant=True)
+TALL = 10  # rows for each feature
+LOOKED_AT, COUNTED = 500, 1 << 24  # rows that tell which features occur, and features among which they are counted
 
 
 class Intercept(Enum):
@@ -136,3 +138,24 @@ class Problem(Generic[Over]):
 
 Piece = Problem[InMemory]
 """Neighbouring rows of a problem in memory: some of them, or all."""
+
+
+def features_met(examples: Examples) -> int:
+    """How many features rows have among them, about: of a hash table that was made large most slots may be empty.
+
+    Some rows tell. Those that only one of them has stand for as many more as there are rows for each that was looked
+    at.
+    """
+    rows, dim = len(examples), examples.dim
+    if not isinstance(examples, InMemory) or examples.bulk or not TALL * examples.mean_length <= rows < TALL * dim:
+        return dim
+    if dim > COUNTED:
+        return dim
+    some = np.linspace(0, rows - 1, min(rows, LOOKED_AT)).astype(np.uint32)
+    times = np.zeros(dim, np.int64)
+    for block, at, _ in examples.blocks(some):
+        if block.indices is None:  # every row has all of them
+            return dim
+        blocks.count_features(block.start, block.end, block.indices, at, times)
+    alone = int(np.count_nonzero(times == 1))
+    return min(dim, int(np.count_nonzero(times)) + alone * (rows // len(some) - 1))

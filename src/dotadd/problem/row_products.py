@@ -1,4 +1,4 @@
-"""Which features rows of phi share: how many there are, and the Gram matrix of some rows.
+"""The Gram matrix of some rows of phi.
 
 Features that many of the rows have are columns of a dense matrix, whose products are BLAS's. Of the others the pairs of
 rows that share one are gone through, feature by feature. What one row alone has counts on the diagonal only.
@@ -9,37 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.core.block import Block, every_row
+from dotadd.core.block import Block, count_features, every_row
 from dotadd.core.kept import merge
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Examples
 
 OFTEN = 0.25  # of the rows: where a column of a dense matrix costs as much as the pairs of rows that have the feature
 COLUMNS = 1 << 10  # of the dense matrix at a time
 FAR = 1 << 24  # slots, beyond which those that occur are sorted to be numbered
-TALL = 10  # rows for each feature
-LOOKED_AT = 500  # rows that tell which features occur
-
-
-def features_met(examples: Examples) -> int:
-    """How many features rows have among them, about: of a hash table that was made large most slots may be empty.
-
-    Some rows tell. Those that only one of them has stand for as many more as there are rows for each that was looked
-    at.
-    """
-    rows, dim = len(examples), examples.dim
-    if not isinstance(examples, InMemory) or examples.bulk or not TALL * examples.mean_length <= rows < TALL * dim:
-        return dim
-    if dim > FAR:
-        return dim
-    some = np.linspace(0, rows - 1, min(rows, LOOKED_AT)).astype(np.uint32)
-    times = np.zeros(dim, np.int64)
-    for block, at, _ in examples.blocks(some):
-        if block.indices is None:  # every row has all of them
-            return dim
-        count_features(block.start, block.end, block.indices, at, times)
-    alone = int(np.count_nonzero(times == 1))
-    return min(dim, int(np.count_nonzero(times)) + alone * (rows // len(some) - 1))
 
 
 def row_products(examples: InMemory, rows: np.ndarray) -> np.ndarray:
@@ -116,14 +92,6 @@ def _copy(start, end, indices, values, at, cursor, out_indices, out_values):
             out_values[p] = 1.0 if values is None else values[k]
             p += np.uint64(1)
         cursor[j] = p
-
-
-@kernel
-def count_features(start, end, indices, at, out):
-    """Count how many of these rows have each of the features, in which no index occurs twice."""
-    for j in range(len(at)):
-        for k in range(np.uint64(start[at[j]]), np.uint64(end[at[j]])):
-            out[indices[k]] += 1
 
 
 @kernel

@@ -32,9 +32,10 @@ the multiplier, updated after each pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache, partial
 from itertools import count
 from time import perf_counter
 
@@ -44,8 +45,7 @@ from dotadd._util.threads import for_each
 from dotadd.core.block import row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Intercept, Problem
-from dotadd.problem.row_products import features_met
+from dotadd.problem.problem import Intercept, Problem, features_met
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, best_intercept
@@ -65,7 +65,7 @@ from dotadd.solvers.sweep import (
     sweep,
     would_move,
 )
-from dotadd.solvers.tail import FORESEEN, LOOK_BACK, has_tail, pays, room, solved_together
+from dotadd.solvers.tail import EARLIEST, FORESEEN, LOOK_BACK, has_tail, pays, room, solved_together
 
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
 SEEN = 20  # passes, before the number of those that are left is estimated
@@ -150,11 +150,12 @@ class _State(Run):
     def new_judge(self, problem: Problem[InMemory]) -> Judge:
         return Judge(problem, self.k, self.w, self.alpha, self.intercept)
 
-    def tail_pays(self, nonzeros: float, features: int, settings: Settings) -> bool:
+    def tail_pays(self, nonzeros: float, features: Callable[[], int], settings: Settings) -> bool:
         """Whether to solve for all active examples at once now."""
-        due = self.next_tail <= self.passes < settings.max_passes
-        fits = room(self.trace[-1].active, nonzeros, features) <= settings.budget.left
-        return due and fits and pays(self.trace, nonzeros, features, settings.tol, settings.max_passes)
+        if not max(EARLIEST, self.next_tail) <= self.passes < settings.max_passes:
+            return False
+        fits = room(self.trace[-1].active, nonzeros, features()) <= settings.budget.left
+        return fits and pays(self.trace, nonzeros, features(), settings.tol, settings.max_passes)
 
     def solve_tail(self, clock: Clock, tol: float) -> None:
         """Move the alpha of all active examples to their joint optimum. If examples that were not active spoil it, the
@@ -254,7 +255,7 @@ def dcd(
 
     norms = problem.examples.squared_norms()
     tails, nonzeros = shrink and has_tail(problem), problem.examples.mean_length
-    features = features_met(problem.examples) if tails else problem.examples.dim
+    features = cache(partial(features_met, problem.examples))
     step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
     norms += step
     seconds["expand"] = clock.elapsed()

@@ -24,8 +24,7 @@ from dotadd.core.block import inner_product
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Examples, Intercept, Problem
-from dotadd.problem.row_products import TALL, features_met
+from dotadd.problem.problem import TALL, Examples, Intercept, Problem, features_met
 
 if TYPE_CHECKING:
     from dotadd.solvers.result import Progress, Result

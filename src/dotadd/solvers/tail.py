@@ -25,8 +25,8 @@ import numpy as np
 
 from dotadd.core.losses import Loss
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Intercept, Problem
-from dotadd.problem.row_products import features_met, gathered, products_of
+from dotadd.problem.problem import Intercept, Problem, features_met
+from dotadd.problem.row_products import gathered, products_of
 from dotadd.solvers.interior_qp import Full, Quadratic, interior_qp
 from dotadd.solvers.low_rank import LowRank, features_of
 from dotadd.solvers.result import Progress, passes_left
