@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from dotadd.cluster.shard import Outline, Task
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError, FeatureError
 from dotadd.features.base import FeatureMap, Shape
-from dotadd.problem.columns import Tally
+from dotadd.problem.columns import ClassWeight, Tally
 from dotadd.problem.problem import Intercept
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.result import Result
@@ -76,7 +76,7 @@ def agree(
     resolve: Callable[[Chunk, Shape], FeatureMap],
     *,
     C: float = 1.0,
-    class_weight: Mapping[Any, float] | str | None = None,
+    class_weight: ClassWeight | None = None,
     loss: Loss = Loss.HINGE,
     intercept: Intercept = Intercept.REGULARIZED,
     dtype: type = np.float32,

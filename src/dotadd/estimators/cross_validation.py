@@ -6,7 +6,7 @@ data without its labels, such as document frequencies and scales, it learns of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from dotadd.estimators.linear import LinearSVM
 from dotadd.estimators.protocol import column, columns_read
 from dotadd.estimators.trial import Trial
 from dotadd.features.base import FeatureMap
+from dotadd.problem.columns import ClassWeight
 from dotadd.solvers.clock import Clock
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
@@ -96,7 +97,7 @@ class LinearSVMCV(ChoosesC):
         loss: str = "hinge",
         solver: str = "auto",
         intercept: str = "regularized",
-        class_weight: Mapping[Any, float] | str | None = None,
+        class_weight: ClassWeight | None = None,
         tol: float = 1e-3,
         memory: str | int | None = None,
         keep: bool = True,

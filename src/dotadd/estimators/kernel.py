@@ -4,7 +4,7 @@ the answers."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -41,7 +41,7 @@ from dotadd.kernel_svm.problem import (
     worst_of,
 )
 from dotadd.model.kernel import KernelModel
-from dotadd.problem.columns import NO_LABELS, Tally, Targets
+from dotadd.problem.columns import NO_LABELS, ClassWeight, Tally, Targets
 from dotadd.problem.survey import usable_rows
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
@@ -120,7 +120,7 @@ class KernelSVM(Estimator):
         solver: str = USUAL,
         tol: float = 1e-3,
         memory: str | int = "500MB",
-        class_weight: Mapping[Any, float] | str | None = None,
+        class_weight: ClassWeight | None = None,
         max_time: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,

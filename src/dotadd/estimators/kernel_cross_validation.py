@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ from dotadd.kernel_svm.path import HeldOutPart, kernel_path, whole_or_not
 from dotadd.kernel_svm.problem import SOLVERS, USUAL, KernelProgress, KernelResult, KernelSettings
 from dotadd.model.file import winners
 from dotadd.model.kernel import counted, votes
-from dotadd.problem.columns import Tally
+from dotadd.problem.columns import ClassWeight, Tally
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
@@ -84,7 +84,7 @@ class KernelSVMCV(ChoosesC):
         solver: str = USUAL,
         tol: float = 1e-3,
         memory: str | int = "500MB",
-        class_weight: Mapping[Any, float] | str | None = None,
+        class_weight: ClassWeight | None = None,
         max_time: float | None = None,
         random_state: object = None,
         n_jobs: int | None = None,

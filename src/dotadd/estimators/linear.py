@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +20,7 @@ from dotadd.estimators.protocol import Estimator, OneOrEach, column, columns_rea
 from dotadd.features.base import FeatureMap
 from dotadd.features.on_demand import OnDemand
 from dotadd.model.linear import Model
+from dotadd.problem.columns import ClassWeight
 from dotadd.problem.lengths import advice_of
 from dotadd.problem.problem import Intercept
 from dotadd.solvers.checkpoint import Checkpoint, Unasked
@@ -108,7 +109,7 @@ class LinearSVM(Estimator):
         loss: str = "hinge",
         solver: str = "auto",
         intercept: str = "regularized",
-        class_weight: Mapping[Any, float] | str | None = None,
+        class_weight: ClassWeight | None = None,
         tol: float = 1e-3,
         memory: str | int | None = None,
         keep: bool = True,

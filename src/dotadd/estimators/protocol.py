@@ -23,7 +23,7 @@ from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.model.file import NO_PROBABILITIES, Classifier, classifier_tags
 from dotadd.model.plotted import Plots
-from dotadd.problem.columns import positive
+from dotadd.problem.columns import ClassWeight, positive
 from dotadd.solvers.result import Reason
 from dotadd.sources.label_sets import ONE_EACH, given_sets
 from dotadd.sources.table import Layout
@@ -48,7 +48,7 @@ class Estimator(Plots):
     C: float
     tol: float
     max_time: float | None
-    class_weight: Mapping[Any, float] | str | None
+    class_weight: ClassWeight | None
     random_state: Any
     n_jobs: int | None
     model_: Any

@@ -19,6 +19,8 @@ from dotadd.problem.folds import Folds
 from dotadd.sources.base import Chunk
 from dotadd.sources.label_sets import ONE_EACH, Labels, are_sets
 
+ByLabel = Mapping[Any, float]  # labels may be anything that can be compared
+ClassWeight = ByLabel | str
 TOLD = 10  # labels of the data that a complaint about another one tells
 
 
@@ -245,7 +247,7 @@ class Targets:
         return cost if chunk.weight is None else cost * chunk.weight
 
 
-def positive(value: Any) -> bool:
+def positive(value: object) -> bool:
     """Whether this is a number above 0 that float64 can hold."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
@@ -305,7 +307,7 @@ class Tally:
     def targets(
         self,
         C: float,
-        class_weight: Mapping[Any, float] | str | None,
+        class_weight: ClassWeight | None,
         path: str | None,
         *,
         several: bool = False,
@@ -335,7 +337,7 @@ class Tally:
         return Targets(classes, self._costs(C, factors, self.totals))
 
     def _label_targets(
-        self, C: float, class_weight: Mapping[Any, float] | str | None, path: str | None, width: int | None
+        self, C: float, class_weight: ClassWeight | None, path: str | None, width: int | None
     ) -> Targets:
         """The same where rows have several labels. Weights of labels are those of the rows that have them, each in its
         own problem; "balanced" lets the rows with a label weigh as much as those without."""
@@ -368,7 +370,7 @@ class Tally:
         return costs
 
 
-def _factors(class_weight: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
+def _factors(class_weight: ByLabel, classes: np.ndarray) -> np.ndarray:
     """The weight of each class, 1 where none is given."""
     class_weight = _by_label(class_weight, classes.tolist())
     for label, weight in class_weight.items():
@@ -379,7 +381,7 @@ def _factors(class_weight: Mapping[Any, float], classes: np.ndarray) -> np.ndarr
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
 
 
-def _by_label(class_weight: Mapping[Any, float], classes: list[Any]) -> dict[Any, float]:
+def _by_label(class_weight: ByLabel, classes: list[object]) -> dict[object, float]:
     """The weights by label; text stands for the label that is written so, since a command line has nothing else."""
     written = {as_written(label): label for label in classes}
     found, unknown = {}, []

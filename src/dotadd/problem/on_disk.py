@@ -11,7 +11,6 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -208,5 +207,6 @@ def let_go(*columns: np.ndarray) -> None:
     for column in columns:
         whole = column.base
         if isinstance(whole, np.memmap) and whole.mode == "w+" and hasattr(mmap, "MADV_DONTNEED"):
-            pages: Any = whole.base
+            pages = whole.base
+            assert isinstance(pages, mmap.mmap)
             pages.madvise(mmap.MADV_DONTNEED)  # what was written stays: the map is shared with the file
