@@ -61,6 +61,17 @@ def test_a_product_is_dot_and_then_add_with_some_scales(name):
     np.testing.assert_allclose(w, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", BLOCKS)
+def test_products_of_features_are_those_of_the_matrix(name):
+    block, width = BLOCKS[name], DIM + 1
+    matrix, every = naive.matrix(block, width), blocks.every_row(len(block))
+    scales = np.array([0.5, -1.0, 2.0, 0.0, 1.0, -0.25])[: len(block)]
+    out = np.zeros(width * width)
+    blocks.add_products(block.start, block.end, block.indices, block.values, every, scales, width, out)
+    out = out.reshape(width, width)
+    np.testing.assert_allclose(out + out.T, matrix.T @ (scales[:, None] * matrix), rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("binary", [False, True])
 def test_a_w_beyond_the_cache_makes_no_difference(binary):
     rng, dim = np.random.default_rng(7), blocks.FAR // 4 + 1

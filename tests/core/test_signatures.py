@@ -18,6 +18,7 @@ LIMITS = {
     "solvers.baselines.sgd._descend": ROWS_BY_WEIGHTS,
     "core.block.add": ROWS_BY_WEIGHTS,
     "core.block.add_squares": ROWS,
+    "core.block.add_products": ROWS,
     "core.block.squared_norms": ROWS,
     "features.linear._copy_rows": ROWS_BY_WEIGHTS,
 }

@@ -72,6 +72,11 @@ def test_a_stream_gives_what_memory_gives(name, threads):
     distances = squared_distances(whole, scales, ws)
     np.testing.assert_allclose(squared_distances(streamed, scales, ws), distances, rtol=1e-6)
     assert stream.readings == 6, "one reading for several w"
+    if whole.dim <= 512 and not whole.bulk:
+        found, wanted = ([np.ones(whole.dim**2) for _ in ws] for _ in range(2))
+        streamed.add_products(scales, found)
+        whole.add_products(scales, wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
     assert stream.open == 0
 
 

@@ -6,6 +6,7 @@ import pytest
 from problems import INTERCEPTS, noisy, problem
 
 from dotadd.errors import DotaddError
+from dotadd.solvers import newton as module
 from dotadd.solvers.newton import newton
 from dotadd.solvers.result import Reason
 from dotadd.solvers.run import Settings
@@ -13,6 +14,13 @@ from dotadd.solvers.serving import serve
 from dotadd.solvers.table import SOLVERS
 
 SMOOTH = ["squared_hinge", "logistic"]
+
+
+@pytest.fixture(autouse=True, params=["Hessian", "products with it"])
+def _both_ways(request, monkeypatch):
+    """Narrow data takes the Hessian as it is, other data products with it."""
+    if request.param == "products with it":
+        monkeypatch.setattr(module, "NARROW", 0)
 
 
 def gradient(X, y, cost, loss, w, b, intercept):
@@ -66,3 +74,15 @@ def test_one_class_with_a_free_intercept_ends():
     X, _ = noisy()
     result = serve(newton, problem(X, np.ones(60), loss="squared_hinge", intercept="free"), Settings())[0]
     assert result.primal == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_both_ways_lead_to_one_optimum(monkeypatch, loss, intercept):
+    X, y = noisy(n=200)
+    X[:, 2:5] = np.round(X[:, 2:5])  # sparse in part
+    found = [serve(newton, problem(X, y, loss=loss, intercept=intercept), Settings(tol=1e-9))[0]]
+    monkeypatch.setattr(module, "NARROW", 0)
+    found.append(serve(newton, problem(X, y, loss=loss, intercept=intercept), Settings(tol=1e-9))[0])
+    np.testing.assert_allclose(found[0].w, found[1].w, rtol=1e-3, atol=1e-4)
+    assert found[0].primal == pytest.approx(found[1].primal, rel=1e-8)

@@ -13,6 +13,7 @@ from dotadd.features import Shape, WeightedDegree
 from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
+from dotadd.solvers import newton as newton_module
 from dotadd.solvers.result import Reason
 from dotadd.solvers.run import Settings
 from dotadd.solvers.table import Needs, that_need
@@ -107,10 +108,13 @@ def test_limits_and_interrupts_keep_what_there_is_with_a_true_gap(solver, ys):
                 assert result.primal < len(y), "better than w = 0"
 
 
-def test_a_pass_is_a_run_over_the_data(monkeypatch):
+@pytest.mark.parametrize("product", ["dot_add", "add_products"])
+def test_a_pass_is_a_run_over_the_data(monkeypatch, product):
     X, y = noisy()
     counted = []
-    for name in ("dot", "add", "dot_add"):
+    if product == "dot_add":
+        monkeypatch.setattr(newton_module, "NARROW", 0)
+    for name in ("dot", "add", product):
         plain = getattr(InMemory, name)
         monkeypatch.setattr(
             InMemory, name, lambda self, *given, plain=plain, name=name: (counted.append(name), plain(self, *given))[1]
@@ -121,4 +125,4 @@ def test_a_pass_is_a_run_over_the_data(monkeypatch):
     assert len(told) > 2
     assert all(passes == runs for passes, runs in told)
     assert result.passes == told[-1][0]
-    assert set(counted) == {"dot", "add", "dot_add"}
+    assert set(counted) == {"dot", "add", product}

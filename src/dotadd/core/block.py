@@ -244,6 +244,24 @@ def dot_add(start, end, indices, values, at, scales, v, w):
             _far_add(indices, values, start[at[j]], end[at[j]], products[j], w)
 
 
+@kernel
+def add_products(start, end, indices, values, at, scales, width, out):
+    """out + out' += sum_j scales[j] * row at[j] * row at[j]', out being a matrix of so many columns written as one
+    vector: two features of a row are met once, on one side of the diagonal or the other, and a half is added on it."""
+    for j in range(len(at)):
+        if scales[j] == 0.0:
+            continue
+        lo = np.uint64(start[at[j]])
+        for a in range(lo, np.uint64(end[at[j]])):
+            value = 1.0 if values is None else np.float64(values[a])
+            slot = np.uint64(a - lo if indices is None else indices[a])
+            row, scaled = out[slot * np.uint64(width) : (slot + np.uint64(1)) * np.uint64(width)], scales[j] * value
+            for b in range(lo, a):
+                other = 1.0 if values is None else np.float64(values[b])
+                row[b - lo if indices is None else indices[b]] += scaled * other
+            row[slot] += 0.5 * scaled * value
+
+
 @inner
 def table_size(count):
     """Places of a hash table, a power of two. So many entries fill a quarter of it at most, so that few of them meet;

@@ -267,6 +267,17 @@ class InMemory:
         self.passes += 1
         add_up([self._sum_of_blocks(work, scales, ws)], self.threads)
 
+    def add_products(self, scales: Sequence[np.ndarray], sums: Sequence[np.ndarray]) -> None:
+        """out + out' += sum_i scale_i phi(z_i) phi(z_i)' for each of several scales and matrices out, each written as
+        one vector: a Hessian as it is. For few features; rows with a scale of 0 are not touched."""
+
+        def work(block: Block, at: np.ndarray, rows: slice | np.ndarray, sums: Sequence[np.ndarray]) -> None:
+            for some, out in zip(scales, sums, strict=True):
+                blocks.add_products(block.start, block.end, block.indices, block.values, at, some[rows], self.dim, out)
+
+        self.passes += 1
+        add_up([self._sum_of_blocks(work, scales, sums)], self.threads)
+
     def dense(self, asked: Sequence[Asked]) -> None:
         """Write some rows out in full, which is no pass: out[at[j]] += phi(z_rows[j]) for each of several requests."""
         for rows, at, out in asked:

@@ -159,6 +159,10 @@ class OnDisk:
         """w += sum_i scale_i <v, phi(z_i)> phi(z_i) for each of several scales, v and w."""
         self._read(lambda mine, examples: examples.dot_add([some[mine] for some in scales], vs, ws))
 
+    def add_products(self, scales: Sequence[np.ndarray], sums: Sequence[np.ndarray]) -> None:
+        """out + out' += sum_i scale_i phi(z_i) phi(z_i)' for each of several scales and matrices out."""
+        self._read(lambda mine, examples: examples.add_products([some[mine] for some in scales], sums))
+
     def dense(self, asked: Sequence[Asked]) -> None:
         """Write some rows out in full: out[at[j]] += phi(z_rows[j]) for each of several requests, in one reading."""
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dotadd._jit import kernel
-from dotadd.core.block import Block
+from dotadd.core.block import Block, add_products, every_row
 from dotadd.solvers.interior_qp import decomposed
 
 DENSE = 0.25  # of the features, from which on a row is better written in full
@@ -71,7 +71,8 @@ class LowRank:
         m = self.features
         out = np.zeros((m + 1, m + 1))
         if self.dense is None:
-            _add_squares(self.rows.start, self.rows.end, self.rows.indices, self.rows.values, weight, out)
+            rows, every, flat = self.rows, every_row(len(self.rows)), out.reshape(-1)
+            add_products(rows.start, rows.end, rows.indices, rows.values, every, weight, m + 1, flat)
             out += out.T
         else:
             out[:m, :m] = (self.dense * weight[:, None]).T @ self.dense
@@ -95,15 +96,3 @@ def _write(start, end, indices, values, out):
     for r in range(len(start)):
         for k in range(np.uint64(start[r]), np.uint64(end[r])):
             out[r, indices[k]] = values[k]
-
-
-@kernel
-def _add_squares(start, end, indices, values, weight, out):
-    """out += Z' diag(weight) Z, each pair of features on one side of the diagonal, and a half of what stands on it."""
-    for r in range(len(start)):
-        lo = np.uint64(start[r])
-        for a in range(lo, np.uint64(end[r])):
-            row, t = out[indices[a]], weight[r] * values[a]
-            row[indices[a]] += 0.5 * t * values[a]
-            for b in range(lo, a):
-                row[indices[b]] += t * values[b]

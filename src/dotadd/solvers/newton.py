@@ -7,7 +7,9 @@ Returned: w, b; alpha follows from them
 
 Each iteration minimises the quadratic model g's + s'Hs / 2 by conjugate gradients, preconditioned by the diagonal of H
 where it is cheap to have. They stop when the last of k steps has gained less than a share 1/k of eta of what all have
-gained (Nash and Sofer's test); eta falls with the gradient, so the last iterations converge faster than linearly.
+gained (Nash and Sofer's test); eta falls with the gradient, so the last iterations converge faster than linearly. Where
+features are few, and rows have few of them, H itself takes no longer than some of these products, and the model is
+minimised by its Cholesky decomposition.
 
 Then w moves along s. The paper's trust region asks how far the model can be believed. Here that is known: once X s is,
 so are the outputs of w + t s for every t, and the best t is found exactly without another pass over the data. A ball
@@ -26,13 +28,16 @@ import numpy as np
 from dotadd._jit import kernel
 from dotadd.core.block import inner_product, squared_length
 from dotadd.core.losses import LOGISTIC, dual_at
-from dotadd.problem.problem import Intercept
+from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.free_intercept import best_intercept
+from dotadd.solvers.interior_qp import decomposed
 from dotadd.solvers.line_search import minimum_along
-from dotadd.solvers.serving import Add, Asking, Asks, Dot, DotAdd, Steps
+from dotadd.solvers.serving import Add, Asking, Asks, Dot, DotAdd, Hessian, Steps
 
 ETA = 0.5  # at most; 3 sqrt(|g| / |g at the start|) when that is less
 ETA_FALL = 3.0
+NARROW, SHORT = 512, 50.0  # features in all, and of a row: below, H takes no longer than ten products with it
 
 
 def newton(run: Asking) -> Steps:
@@ -45,6 +50,7 @@ def newton(run: Asking) -> Steps:
         output, steepest = (yield from run.first_outputs()), 0.0
     else:
         output, steepest = run.resumed["output"], run.resumed["steepest"]
+    step_of = _whole_step if _narrow(problem) else _step
     while True:
         if run.passes < run.settings.max_passes:  # otherwise that may have cut the step short, and is taken again
             run.rest(output=output, steepest=steepest)
@@ -64,7 +70,7 @@ def newton(run: Asking) -> Steps:
             return
         steepest = max(steepest, length)
         eta = min(ETA, ETA_FALL * np.sqrt(length / steepest))
-        s = yield from _step(run, g, _curvature(loss, margins, cost), penalty, eta)
+        s = yield from step_of(run, g, _curvature(loss, margins, cost), penalty, eta)
         step = s[:-1].astype(w.dtype)
         change = yield Dot(step)
         linear = inner_product(w, step) + penalty * (run.intercept - origin) * s[-1]
@@ -75,6 +81,33 @@ def newton(run: Asking) -> Steps:
         w += w.dtype.type(t) * step
         run.intercept += t * s[-1]
         output += t * change
+
+
+def _narrow(problem: Problem) -> bool:
+    """Whether the Hessian is had as fast as some products with it."""
+    examples = problem.examples
+    if examples.dim > NARROW or examples.bulk:
+        return False
+    return not isinstance(examples, InMemory) or examples.mean_length <= SHORT
+
+
+def _whole_step(run: Asking, g: np.ndarray, curvature: np.ndarray, penalty: float, eta: float) -> Asks[np.ndarray]:
+    """The minimum of the model, by the Hessian."""
+    hessian = np.zeros((len(g), len(g)))
+    products = np.zeros((len(g) - 1, len(g) - 1))
+    yield Hessian(curvature, products)
+    np.add(products, products.T, out=hessian[:-1, :-1])
+    if run.problem.intercept is not Intercept.NONE:
+        yield Add(curvature, hessian[-1, :-1])
+        hessian[:-1, -1] = hessian[-1, :-1]
+        hessian[-1, -1] = curvature.sum() + penalty - 1.0
+    hessian[np.diag_indices_from(hessian)] += 1.0
+    if hessian[-1, -1] <= 0.0:  # no example has curvature, and the intercept no penalty: nothing to learn about it
+        hessian[-1, -1] = 1.0
+    solve = decomposed(hessian)
+    if solve is None:  # rounding
+        return (yield from _step(run, g, curvature, penalty, eta))
+    return solve(-g)
 
 
 def _step(run: Asking, g: np.ndarray, curvature: np.ndarray, penalty: float, eta: float) -> Asks[np.ndarray]:

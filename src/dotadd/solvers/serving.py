@@ -5,6 +5,7 @@ A batch solver is a generator for one binary problem. It yields requests and is 
     output = yield Dot(w)                 <w, phi(z_i)> of all examples
     yield Add(coefficients, out)          out += sum_i coefficients_i phi(z_i)
     yield DotAdd(scales, v, out)          out += sum_i scales_i <v, phi(z_i)> phi(z_i), a product with a Hessian
+    yield Hessian(scales, out)            out + out' += sum_i scales_i phi(z_i) phi(z_i)', the Hessian, of few features
     yield Write(rows, out)                out[j] += phi(z_i) of a few examples, i = rows[j]
 
 so its code reads from top to bottom, and it never knows where the examples are. Once an iteration it says by `run.rest`
@@ -85,6 +86,20 @@ class DotAdd:
 
 
 @dataclass(frozen=True)
+class Hessian:
+    """out + out' += sum_i scales_i phi(z_i) phi(z_i)', of few features; out is a matrix of float64."""
+
+    scales: np.ndarray
+    out: np.ndarray
+    phase: ClassVar[str] = "product"
+
+    @staticmethod
+    def answer(examples: InMemory, asked: list[Hessian]) -> list[Any]:
+        examples.add_products([one.scales for one in asked], [one.out.reshape(-1) for one in asked])
+        return [None] * len(asked)
+
+
+@dataclass(frozen=True)
 class Write:
     """out[j] += phi(z_i) of example i = rows[j]; out may be wider than phi."""
 
@@ -98,11 +113,11 @@ class Write:
         return [None] * len(asked)
 
 
-Request = Dot | Add | DotAdd | Write
+Request = Dot | Add | DotAdd | Hessian | Write
 T = TypeVar("T")
 Asks = Generator[Request, Any, T]
 Steps = Asks[None]
-KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd, Write)
+KINDS: tuple[type[Request], ...] = (Dot, Add, DotAdd, Hessian, Write)
 
 
 class Asking(Run):
