@@ -24,7 +24,7 @@ def test_tall_data_with_a_large_C_goes_to_a_batch_solver(loss):
     assert chosen(loss, 1e-2) == "dcd"
     assert chosen(loss, 1e2) == batch
     assert chosen(loss, 1e4) == ("dcd" if loss == "hinge" else batch), "by its tail"
-    assert chosen(loss, 1e3, size=1e-2) == "dcd", "it is C |phi|^2 that counts"
+    assert chosen(loss, 1e2, size=1e-2) == "dcd", "it is C |phi|^2 that counts"
     assert chosen(loss, 1e3, n=60, d=50) == "dcd", "wide data"
 
 

@@ -50,7 +50,7 @@ def newton(run: Asking) -> Steps:
         output, steepest = (yield from run.first_outputs()), 0.0
     else:
         output, steepest = run.resumed["output"], run.resumed["steepest"]
-    step_of = _whole_step if _narrow(problem) else _step
+    step_of = _whole_step if narrow(problem) else _step
     while True:
         if run.passes < run.settings.max_passes:  # otherwise that may have cut the step short, and is taken again
             run.rest(output=output, steepest=steepest)
@@ -83,7 +83,7 @@ def newton(run: Asking) -> Steps:
         output += t * change
 
 
-def _narrow(problem: Problem) -> bool:
+def narrow(problem: Problem) -> bool:
     """Whether the Hessian is had as fast as some products with it."""
     examples = problem.examples
     if examples.dim > NARROW or examples.bulk:

@@ -35,6 +35,7 @@ Solve = Callable[..., "list[Result]"]
 CREEPS = 40.0  # visits for each example that seem to be left: then a batch solver ends sooner on tall data
 VERY_STIFF = 500.0  # C |phi|^2, from which on cutting planes take longer than the tail of coordinate descent
 STIFF = {Loss.HINGE: 50.0, Loss.SQUARED_HINGE: 3.0, Loss.LOGISTIC: 10.0}  # C |phi|^2, on average
+STIFF_NARROW = {Loss.SQUARED_HINGE: 0.4, Loss.LOGISTIC: 3.0}  # where newton takes the Hessian as it is
 
 
 class Needs(Enum):
@@ -279,11 +280,17 @@ def choose_solver(name: str, problem: Problem[Examples], start: list[Result] | N
         return "dcd", f"fewer than {TALL} rows for each of {dim:,} features, where coordinate descent is fastest"
     stiff = stiffness(problem)
     how = f"rows are many times the {dim:,} features, and C |phi|^2 is {stiff:.3g} on average"
-    if stiff < STIFF[problem.loss]:
+    if stiff < (STIFF_NARROW if problem.loss is not Loss.HINGE and _narrow(problem) else STIFF)[problem.loss]:
         return "dcd", f"{how}: small enough for coordinate descent to be fastest"
     if problem.loss is Loss.HINGE and stiff >= VERY_STIFF and problem.intercept is not Intercept.FREE:
         return "dcd", f"{how}: after some passes it solves for all rows at once, feature by feature"
     return batch_solver(problem.loss), f"{how}: coordinate descent would creep"
+
+
+def _narrow(problem: Problem[Examples]) -> bool:
+    from dotadd.solvers.newton import narrow
+
+    return narrow(problem)
 
 
 def stiffness(problem: Problem[Examples]) -> float:
