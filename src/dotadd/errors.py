@@ -70,6 +70,10 @@ class UnusedColumnsWarning(UserWarning):
     """Columns of text stand beside the numbers that are read as features."""
 
 
+class CutOffWarning(UserWarning):
+    """A compressed file (BGZF) seems to lack its end: what there is of it is read."""
+
+
 class UnusedFilesWarning(UserWarning):
     """Files in a folder are left out: hidden ones, and those that cannot have a label."""
 

@@ -145,6 +145,17 @@ def test_standard_input_has_the_format_of_the_models_data_unless_it_says_otherwi
     assert_predicted(shown(capsys), predicted("m", ["cheap pills"]))
 
 
+def test_plain_lines_for_a_model_of_a_column_are_told_how_to_be_read(folder, capsys, monkeypatch):
+    assert run(["train", "mails.csv", "-o", "m", "-q", *PHI, "--column", "text"]) == 0
+    fed(monkeypatch, b"cheap, pills\nsee you\n")
+    assert run(["predict", "m", "-"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "--format txt" in told
+    fed(monkeypatch, b"cheap, pills\nsee you\n")
+    assert run(["predict", "m", "-", "--format", "txt"]) == 0
+    assert_predicted(shown(capsys), predicted("m", ["cheap, pills", "see you"]))
+
+
 @pytest.mark.parametrize("small", [10, 1 << 24])
 def test_standard_input_is_private_and_gone_afterwards(folder, monkeypatch, small):
     monkeypatch.setattr(standard_input, "SMALL", small)

@@ -23,7 +23,8 @@ CALLS = {
     "train --stands-for": "train rows.svm -o out -q --update model {}",
     "train --gamma": "train rows.svm -o out -q --kernel rbf {}",
     "train --negatives": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
-    "train --stretch": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
+    "train --stretch": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {} "
+    "--holdout 0.5",
     "train --holdout": "train --peaks peaks.bed --fasta genome.fa --length 12 --features Spectrum(2) -o out -q {}",
     "train --length": "train --peaks peaks.bed --fasta genome.fa --features Spectrum(2) -o out -q {}",
     "predict": "predict model rows.svm -o out {}",
@@ -36,7 +37,8 @@ CALLS = {
     "windows --holdout": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
     "windows --sample": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
     "windows --seed": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
-    "windows --stretch": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {}",
+    "windows --stretch": "windows --fasta genome.fa --gff genes.gff --signal acceptor -o out.arrow --length 12 {} "
+    "--holdout 0.5",
     "windows --negatives": "windows --fasta genome.fa --peaks peaks.bed --length 12 -o out.arrow {}",
     "scan": "scan genome.fa --model sites --signal acceptor -o out.bed {}",
     "scan --workers": "scan genome.fa --model sites --signal acceptor -o folder {}",
@@ -73,7 +75,8 @@ NO_NUMBER = ("nan", "inf", "-inf", "1e400", "", "many", "0x10", "1,5")
 NOT_WHOLE = ("1.9", "1e-3", "99999999999999999999", "-99999999999999999999")
 EXTREME = ("-1", "0", "-0.5", "1e-320", "1e300", "-1e300")
 LONG_WORK = {("demo", "--seed"), ("demo", "--jobs"), ("warmup", "--jobs")}  # what is allowed there trains for seconds
-FEW_MAKE_SENSE = {"--workers", "--order", "--length", "--before", "--gamma", "--holdout", "--checkpoint-every"}
+FEW_MAKE_SENSE = {"--workers", "--order", "--length", "--before", "--gamma", "--holdout", "--stretch"}
+FEW_MAKE_SENSE |= {"--checkpoint-every"}
 
 
 def kind_of(hint):
@@ -118,6 +121,16 @@ def test_the_walk_meets_every_command_that_takes_numbers():
     assert {command for command, _, _ in OPTIONS} == {command.__name__ for command in COMMANDS} - without
     assert ("train", "--max-passes", int) in OPTIONS
     assert ("train", "--tol", float) in OPTIONS
+
+
+@pytest.mark.parametrize("command", ["train", "windows"])
+def test_a_stretch_without_a_share_to_hold_out_is_refused(made, monkeypatch, capsys, command):
+    monkeypatch.chdir(made)
+    words = call(command, "--stretch", "50")
+    assert run(words[: words.index("--holdout")]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "--stretch" in told
+    assert "--holdout" in told
 
 
 @pytest.mark.parametrize(("command", "option", "kind"), OPTIONS)

@@ -313,12 +313,11 @@ def test_a_model_of_columns_shows_their_names(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").write_text("height,[red]width,label\n" + "2,0,1\n0,3,0\n" * 5)
     assert run(["train", "x.csv", "-o", "m", "-q"]) == 0
-    assert run(["inspect", "m", "--data", "x.csv"]) == 0
-    shown = capsys.readouterr().out
-    assert "[red]width" in shown
-    assert "height" in shown
-    assert run(["inspect", "m"]) == 0
-    assert "column 2" in capsys.readouterr().out
+    for data in (["--data", "x.csv"], []):
+        assert run(["inspect", "m", *data]) == 0
+        shown = capsys.readouterr().out
+        assert "[red]width" in shown
+        assert "height" in shown
 
 
 @pytest.mark.parametrize(
@@ -341,3 +340,30 @@ def test_options_that_cannot_act_are_refused(model, arguments, complaint, tmp_pa
     err = capsys.readouterr().err
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_columns_are_looked_for_by_name_wherever_they_stand(tmp_path, monkeypatch, capsys):
+    """A pass over the same rows with the columns in another order, and others among them, tells the same."""
+    monkeypatch.chdir(tmp_path)
+    for name, order in (("train.csv", ("a", "b", "c", "label")), ("other.csv", ("c", "label", "more", "b", "a"))):
+        rows = [{"a": k % 3, "b": k % 5, "c": k % 7, "more": 9, "label": "yx"[k % 3 > 0]} for k in range(30)]
+        lines = [",".join(str(row[column]) for column in order) for row in rows]
+        (tmp_path / name).write_text("\n".join([",".join(order), *lines]) + "\n")
+    assert run(["train", "train.csv", "-o", "m", "-q"]) == 0
+    told = []
+    for data in ("train.csv", "other.csv"):
+        assert run(f"inspect m --data {data} --largest 3".split()) == 0
+        told.append([line.split()[:5] for line in capsys.readouterr().out.splitlines() if line.split()[:1] > ["a"]])
+        assert run(f"explain m {data} --rows 2".split()) == 0
+        told[-1].append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert all(f" {name} " in told[0][-1] for name in "abc")
+    text = "text,label\ncheap pills,spam\nsee you,ham\n"
+    (tmp_path / "mails.csv").write_text(text)
+    (tmp_path / "wide.csv").write_text("more,label,text\nx,spam,cheap pills\ny,ham,see you\n")
+    assert run(["train", "mails.csv", "--column", "text", "--features", "WordNGrams(1,bits=9)", "-o", "t", "-q"]) == 0
+    for data in ("mails.csv", "wide.csv"):
+        assert run(f"inspect t --data {data} --json".split()) == 0
+        told.append(json.loads(capsys.readouterr().out)["strongest"])
+    assert told[2] == told[3]
+    assert {name["text"] for feature in told[2][0] for name in feature["names"]} == {"cheap", "pills", "see", "you"}

@@ -4,11 +4,14 @@ import gzip
 import io
 import random
 import struct
+import warnings
 
 import numpy as np
 import pytest
 
 from dotadd._util.bgzf import BLOCK, END, BlockWriter
+from dotadd._util.compressed import decompressed
+from dotadd.errors import CutOffWarning
 
 
 def written(pieces, threads=1):
@@ -35,3 +38,19 @@ def test_gzip_reads_what_was_written_and_places_are_those_of_blocks(size):
         (length,) = struct.unpack_from("<H", data, begin + 16)
         rest = gzip.decompress(data[begin : begin + length + 1])
         assert rest[within:] == text[offset : offset + len(rest) - within]
+
+
+def test_a_file_that_lacks_its_last_block_is_told_of(tmp_path):
+    """What is left of it is whole gzip: only the empty block at the end tells. Gzip of others has none."""
+    data, blocks = written([b"ACGT" * BLOCK])
+    path = tmp_path / "x.gz"
+    for beginning in (data[: -len(END)], data[: blocks.begins[2]]):
+        path.write_bytes(beginning)
+        with pytest.warns(CutOffWarning, match=r"x\.gz: .*cut off"), decompressed(str(path)) as (_, file):
+            assert file.read() == gzip.decompress(beginning)
+    for whole in (data, END, gzip.compress(b"ACGT"), gzip.compress(b""), data + written([b"more"])[0]):
+        path.write_bytes(whole)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with decompressed(str(path)) as (_, file):
+                assert file.read() == gzip.decompress(whole)

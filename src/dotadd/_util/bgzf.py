@@ -22,6 +22,18 @@ END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _HEADER = bytes.fromhex("1f8b08040000000000ff060042430200")  # and then the length of the block, less one
 
 
+def cut_off(file: IO[bytes]) -> bool:
+    """Whether this is BGZF that lacks the empty block at its end: gzip would take what is left for the whole. The
+    file has to be one that can be sought in, and is left at its beginning."""
+    beginning = file.read(len(_HEADER))
+    whole = True
+    if beginning[:4] == _HEADER[:4] and beginning[10:] == _HEADER[10:]:  # between them, time and system
+        file.seek(-min(len(END), file.seek(0, 2)), 2)
+        whole = file.read() == END
+    file.seek(0)
+    return not whole
+
+
 class BlockWriter:
     """Writes blocks to an open file. Bytes do not depend on the number of threads."""
 

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,10 +15,11 @@ from typing import IO, cast
 
 from dotadd._util.atomic import replacing
 from dotadd._util.memory import available, words
-from dotadd.errors import DataError, DotaddError
+from dotadd.errors import CutOffWarning, DataError, DotaddError, printable
 
 LARGEST = 1 << 29
-COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+GZIP = b"\x1f\x8b"
+COMPRESSED = {GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 ENDINGS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}  # of names of compressed files
 
 
@@ -78,9 +80,22 @@ def decompressed(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
             raw = stack.enter_context(open(path, "rb"))
             magic = raw.read(6)
             raw.seek(0)
+            if magic.startswith(GZIP):
+                _warn_if_cut_off(raw, path)
             opener = next((opener for start, opener in COMPRESSED.items() if magic.startswith(start)), None)
             file = raw if opener is None else stack.enter_context(opener(raw, "rb"))  # type: ignore[operator]  # of four modules
         yield raw, file
+
+
+def _warn_if_cut_off(raw: IO[bytes], path: str) -> None:
+    from dotadd._util.bgzf import cut_off
+
+    if cut_off(raw):
+        warnings.warn(
+            f"{printable(path)}: has no BGZF block at its end that says so; it was probably cut off, copy it again",
+            CutOffWarning,
+            stacklevel=2,
+        )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import replacing, require_writable
 from dotadd._util.compressed import ENDINGS
 from dotadd.cli.options import Reading, Real, Whole, tell_skipped
-from dotadd.cli.peaks import LENGTH, PeakOptions, draw, peak_lines, peak_size
+from dotadd.cli.peaks import LENGTH, PeakOptions, draw, letters_held_out, peak_lines, peak_size
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import facts
 from dotadd.cli.summaries import Json, write_json
@@ -80,7 +80,7 @@ def windows(
     before: Whole | None = None,
     holdout: Real = 0.0,
     holdout_output: str | None = None,
-    stretch: Whole = 1_000_000,
+    stretch: Annotated[Whole | None, Parameter(show_default=False)] = None,
     sample: Whole | None = None,
     seed: Whole = 0,
     on_bad_row: Literal["error", "skip"] = "error",
@@ -134,7 +134,7 @@ def windows(
     holdout_output
         The file for the held-out windows; by default out.holdout.arrow for out.arrow.
     stretch
-        About how many letters a stretch has.
+        About how many letters a stretch has, 1,000,000 by default.
     sample
         Draw so many of the windows around sites at random; held-out windows are always written in full.
     seed
@@ -145,6 +145,7 @@ def windows(
     from dotadd.genome.windows import Windows
     from dotadd.genome.writing import require_writable_windows, write_windows
 
+    letters = letters_held_out(stretch, holdout)
     train: Windows | Peaks
     if peaks.peaks is not None:
         unused = {"--gff": gff, "--signal": signal, "--before": before, "--sample": sample}
@@ -152,7 +153,7 @@ def windows(
             if value is not None:
                 raise DotaddError(f"{name} means nothing with --peaks")
         size = LENGTH if length is None else length
-        train = peaks.source(fasta, holdout, length=size, stretch=stretch, seed=seed, on_bad_row=on_bad_row)
+        train = peaks.source(fasta, holdout, length=size, stretch=letters, seed=seed, on_bad_row=on_bad_row)
         divided = train.divided
     else:
         peaks.refuse_without()
@@ -162,7 +163,7 @@ def windows(
             raise DotaddError("--on-bad-row is for --peaks")
         train = Windows(
             fasta, gff, signal=signal, length=141 if length is None else length, before=before, sample=sample,
-            seed=seed, holdout=holdout, stretch=stretch, part="train" if holdout else "all",
+            seed=seed, holdout=holdout, stretch=letters, part="train" if holdout else "all",
         )  # fmt: skip
         divided = bool(holdout)
     if holdout_output is not None and not divided:

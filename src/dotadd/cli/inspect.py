@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dotadd.model.file import Record
     from dotadd.model.linear import Model
     from dotadd.model.naming import Feature
+    from dotadd.sources.base import Source
 
 NAMES_TOLD = 10  # of each slot, in JSON
 
@@ -103,7 +104,7 @@ def inspect(
         else:
             show(model, loaded.inspect())
         return
-    source = None if data is None or not largest else reading.open([data], read_as=loaded.read_as)
+    source = None if data is None or not largest else opened(data, reading, loaded)
     if source is None:
         features = strongest_features(loaded, largest=largest)
     else:
@@ -120,9 +121,15 @@ def inspect(
         write_json(inside)
     else:
         show(model, inside)
-        show_strongest(features, inside, source is not None, None if source is None else source.columns)
+        names = loaded.feature_names or (None if source is None else source.columns)
+        show_strongest(features, inside, source is not None, names)
         if poim is not None:
             facts({"picture": poim})
+
+
+def opened(data: str, reading: Reading, model: Model) -> Source:
+    """The data, read as that which the model was trained on."""
+    return reading.open([data], model.like(labels=True), read_as=model.read_as)
 
 
 def draw(
@@ -144,7 +151,7 @@ def draw(
     order, samples = order or ORDER, samples or SAMPLES
     labels: dict[str | None, object] = {as_written(label): label for label in model.classes.tolist()}
     wanted = labels.get(target, target)  # as the model has it, whose labels may be numbers
-    chances = None if data is None else letter_chances(reading.open([data], read_as=model.read_as), model, rows=rows)
+    chances = None if data is None else letter_chances(opened(data, reading, model), model, rows=rows)
     with Bar(f"scoring k-mers of {order} letters") as bar:
         found = oligomer_importance(
             model, order=order, samples=samples, chances=chances, target=wanted, n_jobs=jobs, on_progress=bar

@@ -82,18 +82,28 @@ class PeaksToTrainOn(PeakOptions):
 
     def drawn(self, reading: Reading, seed: int, *, columns: list[str]) -> Peaks:
         """The windows to train on, which are cut now."""
-        from dotadd.genome.cutting import STRETCH
-
         if self.fasta is None:
             raise DotaddError("--peaks are places of a genome: give it with --fasta")
         unused = [name for name in reading.given() if name != "on_bad_row"]
         if unused or columns:
             name = f"--{unused[0].replace('_', '-')}" if unused else f"the column {columns[0]!r}"
             raise DotaddError(f"{name} means nothing with --peaks: write a file by dotadd windows, and train on that")
-        numbers: Record = {"length": self.length or LENGTH, "stretch": self.stretch or STRETCH, "seed": seed}
+        letters = letters_held_out(self.stretch, self.holdout or 0.0)
+        numbers: Record = {"length": self.length or LENGTH, "stretch": letters, "seed": seed}
         source = self.source(self.fasta, self.holdout or 0.0, on_bad_row=reading.on_bad_row, **numbers)
         draw(source)
         return source
+
+
+def letters_held_out(stretch: int | None, holdout: float) -> int:
+    """The length of a stretch; refuses one that would not act."""
+    from dotadd.genome.cutting import STRETCH
+
+    if stretch is None:
+        return STRETCH
+    if not holdout:
+        raise DotaddError("--stretch is the length of what --holdout holds out: give its share, such as --holdout 0.2")
+    return stretch
 
 
 def draw(source: Peaks) -> None:

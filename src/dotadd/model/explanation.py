@@ -70,7 +70,7 @@ def explain(
         if chunk.ids is not None and "name" in chunk.ids.schema.names:
             names = chunk.ids.column("name").to_pylist()
         if not found:
-            work.begin(batch, source.columns)
+            work.begin(batch, model.feature_names or source.columns)
         found += work.rows(batch, scores, names, len(found), on_progress)
         if rows is not None and len(found) >= rows:
             break

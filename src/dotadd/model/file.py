@@ -117,6 +117,12 @@ class Classifier(Plots):
         columns = self.columns
         return columns and replace(columns, label=(columns.label or "label") if labels else None)
 
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns whose numbers are the features, where they have names."""
+        columns = self.columns
+        return columns.features if columns is not None and columns.dense and columns.header else None
+
     def decision_chunks(
         self, source: Source, *, n_jobs: int | None = None, labels: bool = False
     ) -> Iterator[tuple[Chunk, np.ndarray]]:

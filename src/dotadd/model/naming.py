@@ -83,9 +83,7 @@ def strongest_features(
     slots = np.unique(np.array([slot for row in strongest for slot, _ in row], np.int64))
     found = _Slots(model.phi.invert(slots), model.classes)
     if data is not None:
-        cells = model.columns is not None and model.columns.kinds is not None
-        like = model.like(labels=True) if cells else None  # other columns stand as they are
-        _read(model, open_source(data, like=like), slots, rows, found, on_progress)
+        _read(model, open_source(data, like=model.like(labels=True)), slots, rows, found, on_progress)
     number = {slot: k for k, slot in enumerate(slots.tolist())}
     return [[found.feature(number[slot], slot, weight) for slot, weight in row] for row in strongest]
 

@@ -132,7 +132,10 @@ def _chosen(
         usual = usual if usual in names and usual not in like.features else None
         return _of_cells(names, like, column, label or usual, weight, path)
     if like is not None and like.header and column is None:
-        require_names(like.features, names, path, hint="" if like.dense else "; name another with column= (--column)")
+        hint = "" if like.dense else "; name another with column= (--column)"
+        if hint and guessed:
+            hint += ', or, if each line is a text, say format="txt" (--format txt)'
+        require_names(like.features, names, path, hint=hint)
         fitting = set(names if guessed else numeric if like.dense else whole)
         for name in like.features:
             if name not in fitting:
