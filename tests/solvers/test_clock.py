@@ -9,7 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from dotadd._util.interrupts import Interrupts, interruptible
+from dotadd._util.interrupts import Interrupts
+from dotadd.estimators.course import Course
+from dotadd.estimators.notebook import followed
 from dotadd.solvers import clock as clocks
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.result import Reason
@@ -109,8 +111,8 @@ def test_what_a_handler_raises_is_what_the_caller_gets_when_the_work_is_kept(han
     handlers(signal.SIGTERM, raising)
     kept = []
 
-    @interruptible
-    def work():
+    @followed(Course)
+    def work(_):
         with Clock() as clock:
             press(signal.SIGTERM)
             with pytest.raises(StoppedError):
@@ -118,22 +120,22 @@ def test_what_a_handler_raises_is_what_the_caller_gets_when_the_work_is_kept(han
         kept.append(1)
 
     with pytest.raises(Told):
-        work()
+        work(None)
     assert kept
 
 
 def test_a_signal_after_the_last_step_is_raised_when_the_work_is_kept():
     kept = []
 
-    @interruptible
-    def work():
+    @followed(Course)
+    def work(_):
         with Clock() as clock:
             clock.check()
         press()
         kept.append(1)
 
     with pytest.raises(KeyboardInterrupt):
-        work()
+        work(None)
     assert kept
 
 
@@ -196,15 +198,15 @@ def test_a_callback_that_raises_keyboard_interrupt_is_obeyed_at_the_next_check_a
     def enough(*_):
         raise theirs
 
-    @interruptible
-    def work():
+    @followed(Course)
+    def work(_):
         with Clock() as clock:
             clock.tell(enough, 1, 2)
             with pytest.raises(StoppedError):
                 clock.check()
 
     with pytest.raises(KeyboardInterrupt) as raised:
-        work()
+        work(None)
     assert raised.value is theirs
     with pytest.raises(Told), Clock() as clock:
         clock.tell(raising)

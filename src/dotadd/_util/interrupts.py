@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import wraps
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from typing import Any
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _here = threading.local()  # the outermost scope of this thread
@@ -132,17 +128,3 @@ def following(asked: Interrupts) -> Iterator[None]:
         yield
     finally:
         _here.scope = before
-
-
-def interruptible(work: Callable[P, T]) -> Callable[P, T]:
-    """A function whose work ends early by Ctrl-C, but with everything kept: only then Ctrl-C is raised again."""
-
-    @wraps(work)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        with Interrupts() as interrupts:
-            done = work(*args, **kwargs)
-        if interrupts.raised is not None:
-            raise interrupts.raised
-        return done
-
-    return run

@@ -11,10 +11,11 @@ from cyclopts import Parameter
 
 from dotadd._util.atomic import replacing, require_writable
 from dotadd.cli.options import OUTPUT, Count, Reading, Solving, Training, columns_for, tell_skipped, title_of
-from dotadd.cli.progress import BAR_INSIDE, LINE, Attendant, write_json_line
+from dotadd.cli.progress import Watch
 from dotadd.cli.screen import duration, facts, number, shortened, show_table, tell
 from dotadd.cli.summaries import Json, write_json
 from dotadd.errors import DotaddError, NotConvergedWarning
+from dotadd.estimators.course import FoldsCourse
 
 if TYPE_CHECKING:
     from dotadd.cli.large import Streaming
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from dotadd.estimators.kernel_cross_validation import KernelSVMCV
     from dotadd.estimators.linear import LinearSVM
     from dotadd.model.file import Record
-    from dotadd.solvers.result import Progress
 
 FOLDS, VALUES = 5, 10
 
@@ -134,32 +134,6 @@ def refuse_unfit(streaming: Streaming, *, cluster: bool) -> None:
         raise DotaddError("cross-validation keeps no checkpoint: leave out --checkpoint and --resume")
 
 
-class FoldWatch(Attendant):
-    """Told when each of many fits is done."""
-
-    def __enter__(self) -> FoldWatch:
-        self.began = time.monotonic()
-        self.most = 0
-        super().__enter__()
-        return self
-
-    def __call__(self, progress: Progress, which: int, fits: int) -> None:
-        self.most = max(self.most, which + 1)
-        if self.log is not None:
-            write_json_line(self.log, {"fit": which, **progress._asdict()})
-        now = time.monotonic()
-        if self.quiet or not self.due(now, LINE, BAR_INSIDE):
-            return
-        self.last_shown = now
-        spent, share = now - self.began, self.most / fits
-        left = f", about {duration(max(1.0, spent / share - spent))} left" if share < 1 else ""
-        text = f"fit {self.most:,} of {fits:,}  {duration(spent)}{left}"
-        if self.bar is None:
-            tell(text)
-        else:
-            self.bar.update(self.task, description=text, total=1.0, completed=share)
-
-
 def show_choice(svm: ChoosesC) -> None:
     """The table of what was tried, and what to make of it."""
     found = svm.cv_results_
@@ -253,7 +227,7 @@ def tune(
         if (columns := columns_for(svm, source, quiet=quiet)) is not None:
             source = reading.open(list(data), columns, ids=choosing.ids)
         name = expression or repr(svm.phi or "the numbers themselves")
-        watch = FoldWatch(title_of(data), asked, log=None, quiet=quiet)
+        watch = Watch(title_of(data), FoldsCourse(asked.limits), log=None, quiet=quiet)
         with watch, warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)
             began = time.perf_counter()

@@ -17,9 +17,11 @@ from dotadd.cli.screen import facts, number, show_table, tell
 from dotadd.cli.summaries import Json, write_json
 from dotadd.cli.train import trained
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, as_written
+from dotadd.estimators.course import Course
 
 if TYPE_CHECKING:
     from dotadd.estimators.linear import LinearSVM
+    from dotadd.kernel_svm.problem import KernelProgress
     from dotadd.model.file import Record
     from dotadd.report.compare import Comparison, SolverRun
     from dotadd.solvers.result import Progress
@@ -88,12 +90,12 @@ def compare(
     refused: dict[str, str] = {}
     problem: Record = {}
     stopped = False
-    with Watch(title_of(data), solving, log=None, quiet=quiet):
+    with Watch(title_of(data), Course(solving.limits), log=None, quiet=quiet):
         fits = kept(source, budget)
     for name in names or usual(fits):
         svm = solving.svm(name)
         svm.phi = usually.phi
-        watch = TimedWatch(name, solving, log=None, quiet=quiet)
+        watch = TimedWatch(name, Course(solving.limits), log=None, quiet=quiet)
         try:
             runs.append(follow(svm, source, watch))
         except KeyboardInterrupt:
@@ -169,13 +171,13 @@ class TimedWatch(Watch):
     began: float | None = None
     stopped = False
 
-    def __call__(self, progress: Progress, which: int, classes: int) -> None:
+    def __call__(self, progress: Progress | KernelProgress, which: int, problems: int) -> None:
         if self.began is None:
             self.began = time.perf_counter() - progress.seconds
-        super().__call__(progress, which, classes)
+        super().__call__(progress, which, problems)
 
-    def line(self, progress: Progress) -> str:
-        return f"{self.title}: {super().line(progress)}"
+    def line(self) -> str:
+        return f"{self.title}: {super().line()}"
 
 
 def follow(svm: LinearSVM, source: Source, watch: TimedWatch) -> SolverRun:

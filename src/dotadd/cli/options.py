@@ -20,6 +20,7 @@ from dotadd._util.standard_input import DEVICE, NAME, standard_input
 from dotadd.cli.screen import tell
 from dotadd.cli.updating import unsaid
 from dotadd.errors import DotaddError
+from dotadd.estimators.course import Ends
 from dotadd.sources.formats import FOLDERS, FORMATS
 
 if TYPE_CHECKING:
@@ -262,6 +263,10 @@ commas are quoted."""
 
     keep: Annotated[bool, Parameter(group=MEMORY)] = True
     """Keep features that take longer to make than to read, such as words, as far as the memory has room."""
+
+    @property
+    def limits(self) -> Ends:
+        return Ends(self.tol, self.max_passes, self.max_time)
 
     def budget(self) -> int:
         """Bytes that examples may take."""

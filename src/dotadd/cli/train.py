@@ -18,7 +18,7 @@ from cyclopts import Parameter
 
 from dotadd._util.atomic import require_writable
 from dotadd._util.interrupts import Interrupts
-from dotadd.cli.choosing import Choosing, FoldWatch, choice, refuse_unfit, show_choice
+from dotadd.cli.choosing import Choosing, choice, refuse_unfit, show_choice
 from dotadd.cli.inspect import vectors_text
 from dotadd.cli.large import Cluster, Streaming, partitions, results, streamed
 from dotadd.cli.measures import as_json as measures_json
@@ -36,12 +36,13 @@ from dotadd.cli.options import (
 )
 from dotadd.cli.peaks import FEATURES, PeaksToTrainOn, peak_lines
 from dotadd.cli.predict import measure
-from dotadd.cli.progress import KernelWatch, Watch, opened_log, write_json_line
+from dotadd.cli.progress import Watch, opened_log, write_json_line
 from dotadd.cli.report import report_training, require_page, studied
 from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
 from dotadd.cli.summaries import Json, write_json
 from dotadd.cli.updating import Updating
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning
+from dotadd.estimators.course import AnyCourse, Course, FoldsCourse, KernelCourse
 
 if TYPE_CHECKING:
     from dotadd.cluster.partitions import Partitions
@@ -214,8 +215,14 @@ def train(
     with ExitStack() as stack:
         client = stack.enter_context(cluster.client(solving.jobs))
         file = stack.enter_context(opened_log(log, "a" if streaming.resume else "w")) if log else None
-        watched = FoldWatch if folds else Watch if kernel.kernel is None else KernelWatch
-        watch = watched(title_of(data), solving, log=file, quiet=quiet)
+        course: AnyCourse
+        if folds:
+            course = FoldsCourse(solving.limits)
+        elif kernel.kernel is not None:
+            course = KernelCourse(solving.limits)
+        else:
+            course = Course(solving.limits, unit="pass" if client is None else "round")
+        watch = Watch(title_of(data), course, log=file, quiet=quiet)
         how: Record = {"on_progress": watch}
         if kernel.kernel is None:
             how |= {"announce": watch.announce, "keep_cache": streaming.keep_cache}
@@ -226,7 +233,7 @@ def train(
         if earlier is not None:
             how |= updating.fit_options(earlier)
         if client is not None:
-            how["engine"], watch.unit = client, "round"
+            how["engine"] = client
             svm.n_jobs = cluster.threads(solving.jobs)
         with watch, warnings.catch_warnings(), Interrupts() as interrupts:
             warnings.simplefilter("ignore", NotConvergedWarning)  # the summary says so

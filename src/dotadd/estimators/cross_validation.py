@@ -12,11 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from dotadd._util.interrupts import interruptible
 from dotadd.estimators.choosing import ChoosesC, Given
+from dotadd.estimators.course import FoldsCourse
 from dotadd.estimators.fitting import How, OnProgress, memory_for
 from dotadd.estimators.held_out import measure_by
 from dotadd.estimators.linear import LinearSVM
+from dotadd.estimators.notebook import followed
 from dotadd.estimators.protocol import column, columns_read
 from dotadd.estimators.trial import Trial
 from dotadd.features.base import FeatureMap
@@ -129,7 +130,7 @@ class LinearSVMCV(ChoosesC):
         self.n_jobs = n_jobs
         self.dtype = dtype
 
-    @interruptible
+    @followed(FoldsCourse)
     def fit(
         self,
         X: object,

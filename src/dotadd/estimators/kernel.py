@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dotadd._util.interrupts import interruptible
 from dotadd._util.memory import available, parse_bytes, words
 from dotadd._util.threads import thread_count
 from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.data.virtual import VirtualBatch
 from dotadd.errors import DataError, DotaddError, IndefiniteKernelWarning, NotConvergedWarning
+from dotadd.estimators.course import KernelCourse
+from dotadd.estimators.notebook import followed
 from dotadd.estimators.protocol import Estimator, OneOrEach, column
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.kernel_svm.expression import named
@@ -139,7 +140,7 @@ class KernelSVM(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @interruptible
+    @followed(KernelCourse)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_progress: OnProgress | None = None) -> Self:
         """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
 

@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from dotadd._util.interrupts import interruptible
 from dotadd._util.memory import parse_bytes
 from dotadd.estimators.choosing import ChoosesC, Given, ranked, spaced
+from dotadd.estimators.course import FoldsCourse
 from dotadd.estimators.held_out import Fitted, HeldOut, Truth, measure_by
 from dotadd.estimators.kernel import KernelExamples, KernelSVM
+from dotadd.estimators.notebook import followed
 from dotadd.estimators.protocol import OneOrEach, column
 from dotadd.features.base import FeatureMap
 from dotadd.kernel_svm.kernels import Kernel
@@ -110,7 +111,7 @@ class KernelSVMCV(ChoosesC):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @interruptible
+    @followed(FoldsCourse)
     def fit(
         self,
         X: object,

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dotadd._util.interrupts import interruptible
 from dotadd._util.memory import Budget, parse_bytes, words
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError, NotConvergedWarning, StreamingWarning, UnusedColumnsWarning
+from dotadd.estimators.course import Course
 from dotadd.estimators.fitting import Found, How, OnProgress, memory_for, on_disk, on_examples, on_parts
+from dotadd.estimators.notebook import followed
 from dotadd.estimators.protocol import Estimator, OneOrEach, column, columns_read, whole
 from dotadd.features.base import FeatureMap
 from dotadd.features.on_demand import OnDemand
@@ -134,7 +135,7 @@ class LinearSVM(Estimator):
         self.n_jobs = n_jobs
         self.dtype = dtype
 
-    @interruptible
+    @followed(Course)
     def fit(
         self,
         X: Any,
