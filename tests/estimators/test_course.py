@@ -122,3 +122,17 @@ def test_fits_of_a_cross_validation_are_counted(monkeypatch):
         found.note(after(1, 0.1), k, 50)
     assert found.line() == "fit 5 of 50  10 s, about 90 s left"
     assert found.done() == 0.1
+
+
+def test_the_last_fit_is_on_all_rows_and_tells_how_far_it_is():
+    found = FoldsCourse(Ends(1e-4))
+    for k in range(3):
+        found.note(after(1, 0.1), k, 3)
+    for k in (1, 2, 3):
+        found.note(after(k, 10.0**-k, 10.0 * k), 2, 3)
+    assert found.left() == pytest.approx(10.0)
+    assert found.line().startswith("fit 3 of 3, on all rows: pass 3")
+    kernels = FoldsCourse(Ends(1e-4))
+    for k in (1, 2, 3):
+        kernels.note(told(k, 10.0**-k, 10.0 * k), 0, 1)
+    assert kernels.left() == pytest.approx(10.0)

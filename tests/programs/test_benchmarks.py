@@ -32,6 +32,7 @@ from benchmarks import (  # noqa: E402
     streaming,
     tables,
     text_maps,
+    time_left,
 )
 from benchmarks.locality import block_method, measuring, visits  # noqa: E402
 from benchmarks.paper import coffin, coffin_figure1, coffin_table2, cutting_planes  # noqa: E402
@@ -355,3 +356,13 @@ def test_forms_of_an_automaton_of_weights_are_measured_and_find_the_same_alpha()
     assert found["minimal, incremental"].transitions == fewest < found["trie"].transitions
     lines = automata.report(tiny=True).splitlines()
     assert sum(line.startswith("| ") for line in lines) == len(automata.FORMS) + 2
+
+
+def test_the_time_left_is_held_against_the_truth():
+    rows = [line.split("|") for line in time_left.report(tiny=True).splitlines()[2:]]
+    assert {row[1].strip() for row in rows} == {"dcd", "ocas", "newton", "lbfgs", "KernelSVM", "LinearSVMCV", "scan"}
+    exact = time_left.Log(told=[(at, 10.0 - at) for at in (0.5, 2.0, 6.0)], whole=10.0)
+    assert exact.errors() == pytest.approx([0.0] * time_left.MOMENTS)
+    late = time_left.Log(told=[(0.0, None), (2.0, 11.0)], whole=10.0)
+    assert late.errors()[0] is None
+    assert late.errors()[-1] == pytest.approx(0.3)

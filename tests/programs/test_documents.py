@@ -169,7 +169,82 @@ def customers(told, made):
     assert right > 0.8
 
 
-CHECKED = {check.__name__: check for check in (splice_sites, own_feature_map, customers)}
+def spam(told, made):
+    """Predictions of the rows of the file, by another reader of it; and the words are those of their kind."""
+    with open("mails.csv", newline="", encoding="utf8") as file:
+        rows = list(csv.DictReader(file))
+    right = np.mean(made["model"].predict("mails.csv") == np.array([row["label"] for row in rows]))
+    first, *new = told.splitlines()
+    assert f"{len(rows):,} mails, right on {right:.1%}" in first
+    assert right > 0.85
+    for label, line in zip(("spam", "ham"), new, strict=True):
+        assert line.startswith(f"{label}: ")
+        assert re.search("'(.*)'", line)[1].split()[0] in made["START"][label]
+
+
+def peaks_and_variants(told, made):
+    """Marked letters are those of the motif, and only a change within it does harm."""
+    first, window, marks, within, outside = told.splitlines()
+    assert made["svm"].score(made["test"]) > 0.95
+    assert f"right on {made['svm'].score(made['test']):.1%}" in first
+    motif = range(window.index(made["MOTIF"]), window.index(made["MOTIF"]) + len(made["MOTIF"]))
+    marked = [at for at, mark in enumerate(marks) if mark == "^"]
+    assert len(marked) > 5
+    assert sum(at in motif for at in marked) >= 0.8 * len(marked)
+    inside, elsewhere = (float(line.split()[-1]) for line in (within, outside))
+    assert inside < -0.3 < -0.2 < elsewhere < 0.2
+
+
+def larger_than_memory(told, made):
+    """Both answers are within their gaps of the optimum, and were found as they say."""
+    small, whole = made["small"].result_, made["whole"].result_
+    assert (small.solver, whole.solver) == ("stream", "dcd")
+    best = max(small.dual, whole.dual)
+    for found in (small, whole):
+        assert f"objective {found.primal:.2f}, gap {found.gap:.4f}" in told
+        assert best <= found.primal * (1 + 1e-9)
+        assert found.primal * (1 - 0.01) <= min(small.primal, whole.primal)
+    assert float(told.rstrip("%\n").rsplit(maxsplit=1)[-1]) > 95
+    assert sorted(path.name for path in Path().iterdir()) == ["rows.csv"]  # the copy is gone
+
+
+def kernels(told, made):
+    """A line is little better than a coin, and kernels are right; strings with like pairs of letters go together."""
+    line, rbf, own = (float(re.search(r"([\d.]+)%", text)[1]) for text in told.splitlines()[:3])
+    X, y = made["X"][made["test"]], made["y"][made["test"]]
+    for name, percent in (("a line", line), ("RBF", rbf), ("a kernel of one's own", own)):
+        assert percent == pytest.approx(100 * np.mean(made["machines"][name].predict(X) == y), abs=0.06)
+    assert line < 70 < 90 < min(rbf, own)
+    assert "{'havana': 'a', 'kittens': 'e'}" in told
+
+
+def lattices(told, made):
+    """Labels of the file, by another reader of it; and pairs counted by hand."""
+    labels = [line.split("\t")[0] for line in Path("heard.sausage").read_text().splitlines()]
+    right = np.mean(made["svm"].predict("heard.sausage") == np.array(labels))
+    assert f"right on {right:.1%} of {len(labels)}" in told
+    assert right > 0.9
+    assert "b a occurs 1.5 times, a a 1.0 times" in told
+
+
+def choose_c(told, made):
+    """C is the best of those told, precision and recall are as scikit-learn has them, and probabilities are of use."""
+    scores = {float(C): float(score) for C, score in re.findall(r"C = (\S+): average precision (\S+)", told)}
+    chosen = float(re.search(r"C = (\S+):.*chosen", told)[1])
+    assert scores[chosen] == max(scores.values())
+    found, truth = made["svm"].predict(made["others"]), made["truth"]
+    precision = sklearn_metrics.precision_score(truth, found)
+    assert f"precision {precision:.2f}" in told
+    assert f"recall {sklearn_metrics.recall_score(truth, found):.2f}" in told
+    assert precision > 0.7
+    shares = [float(share) for share in re.findall(r": ([\d.]+) of them are sites", told)]
+    assert shares[0] < 0.1 < shares[1] < 0.5 < shares[2]
+
+
+CHECKS = (
+    splice_sites, own_feature_map, customers, spam, peaks_and_variants, larger_than_memory, kernels, lattices, choose_c,
+)  # fmt: skip
+CHECKED = {check.__name__: check for check in CHECKS}
 
 
 @pytest.mark.parametrize("example", sorted(path.stem for path in (ROOT / "examples").glob("*.py")))
@@ -178,6 +253,17 @@ def test_examples_print_what_is_true(example, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [example, "2000"])
     made = runpy.run_path(str(ROOT / "examples" / f"{example}.py"), run_name="__main__")
     CHECKED[example](capsys.readouterr().out, made)
+
+
+def test_the_gallery_shows_every_example_once_and_they_are_short():
+    page = (ROOT / "docs" / "examples.md").read_text()
+    names = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+    assert sorted(re.findall(r"^--8<-- \"examples/(.*)\"$", page, re.MULTILINE)) == names
+    for name in names:
+        text = (ROOT / "examples" / name).read_text()
+        assert len(text.splitlines()) <= 42, name
+        assert f"\npython examples/{name}" in text
+        assert f"## {name.removesuffix('.py')}" not in page  # headings are for people
 
 
 def test_doctests_hold():

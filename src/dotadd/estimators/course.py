@@ -150,7 +150,7 @@ class KernelCourse:
 
 
 class FoldsCourse:
-    """The course of many fits, each told when it is done."""
+    """The course of many fits, each told when it is done; but the last, on all rows, tells how far it is as ever."""
 
     counted, keeps, inside = "fit", False, False
     beginning = "reading, first fits"
@@ -158,16 +158,27 @@ class FoldsCourse:
     def __init__(self, limits: Ends) -> None:
         self.limits, self.most, self.fits = limits, 0, 1
         self.rate = Rate()
+        self.last: Course | KernelCourse | None = None
 
     def note(self, told: object, which: int, fits: int) -> None:
-        self.most, self.fits = max(self.most, which + 1), fits
+        if which < self.most:  # told again: this is no fit that is done
+            if self.last is None:
+                self.last = (KernelCourse if hasattr(told, "violation") else Course)(
+                    self.limits._replace(max_time=None)
+                )
+            self.last.note(told, which, fits)
+            return
+        self.most, self.fits = which + 1, fits
         self.rate.note(self.most / fits)
 
     def line(self) -> str:
-        return f"fit {self.most:,} of {self.fits:,}  {duration(self.rate.spent)}{left_text(self.left())}"
+        told = f"fit {self.most:,} of {self.fits:,}"
+        if self.last is not None:
+            return f"{told}, on all rows: {self.last.line()}"
+        return f"{told}  {duration(self.rate.spent)}{left_text(self.left())}"
 
     def left(self) -> float | None:
-        return self.rate.left()
+        return self.rate.left() if self.last is None else self.last.left()
 
     def done(self) -> float:
         return self.most / self.fits

@@ -140,7 +140,8 @@ def followed(kind: type[AnyCourse]) -> Callable[[Callable[P, T]], Callable[P, T]
             except BaseException as error:
                 if bar is not None:
                     stopped = isinstance(error, KeyboardInterrupt)
-                    bar.end(f"interrupted; {ended(args[0])}" if stopped else "ended by an error")
+                    kept = "; the model so far is kept" * hasattr(args[0], "result_")
+                    bar.end(ended(args[0]) + kept if stopped else "ended by an error")
                 raise
             if bar is not None:
                 bar.end(ended(args[0]))
@@ -155,7 +156,7 @@ def ended(svm: object) -> str:
     """What was found, in words."""
     results = getattr(svm, "result_", None)
     if results is None:
-        return "nothing is kept"
+        return "training ended before there was a model"
     several = results if isinstance(results, list) else [results]
     gaps = [result.gap for result in several if result.gap is not None]
     gap = f", gap {number(max(gaps), 3)}" if gaps else ""
