@@ -9,6 +9,7 @@ from typing import Any
 
 from griffe import Extension, Object
 
+NAMED = re.compile(r'^( +)("\w+"): (.*)$', re.MULTILINE)
 LINE = re.compile(r"^([A-Za-z_]\w*(?:, \w+)*): (.*)$")
 
 
@@ -16,8 +17,8 @@ def listed(text: str) -> str:
     """The same, with an item for each such line and for what is indented below it."""
     lines: list[str] = []
     inside = False
-    for line in text.split("\n"):
-        found = LINE.match(line)
+    for number, line in enumerate(text.split("\n")):
+        found = LINE.match(line) if number else None  # the first line is a sentence
         if found:
             lines += [] if inside or not lines or not lines[-1] else [""]
             lines.append(f"- **{found[1]}**: {found[2]}")
@@ -36,6 +37,13 @@ def escaped(text: str) -> str:
     return "`".join(part if k % 2 else re.sub(r"<(?=\w)", "&lt;", part) for k, part in enumerate(parts))
 
 
+def choices(text: str) -> str:
+    """Lines `"name": what it is` below a parameter become a list."""
+    first = NAMED.search(text)
+    listed = NAMED.sub(r"\1- `\2`: \3", text)
+    return text if first is None else f"{listed[: first.start()]}\n{listed[first.start() :]}"
+
+
 class Readable(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is None:
@@ -43,4 +51,4 @@ class Readable(Extension):
         text = obj.docstring.value
         if obj.is_class and obj.path.startswith("dotadd.estimators."):  # their solvers are put in on loading
             text = inspect.getdoc(getattr(importlib.import_module(obj.module.path), obj.name)) or text
-        obj.docstring.value = escaped(text if "\n---" in text else listed(text))
+        obj.docstring.value = escaped(choices(text) if "\n---" in text else listed(text))

@@ -1,4 +1,18 @@
-"""dotadd: support vector machines in feature spaces that need not be stored, on data that does not fit in memory."""
+"""dotadd: support vector machines in feature spaces that need not be stored, on data that does not fit in memory.
+
+    >>> import dotadd
+    >>> mails = ["win a prize now", "call me at noon", "free prize, call now", "lunch at noon?"]
+    >>> svm = dotadd.LinearSVM("NGrams((2, 4)).normalized()", C=10).fit(mails, ["spam", "ham", "spam", "ham"])
+    >>> svm.predict(["a free prize"])
+    array(['spam'], dtype='<U4')
+    >>> bool(svm.result_.gap <= svm.tol)  # how good the answer is at least
+    True
+
+`LinearSVM` trains on arrays, lists of strings, data frames and files (`dotadd.open` tells which), `KernelSVM` by
+kernels, and `LinearSVMCV` and `KernelSVMCV` choose C. Feature maps are objects or the same as text; `+` stacks them.
+`help` of each name tells the rest. What is there, by subject:
+
+"""
 
 from __future__ import annotations
 
@@ -114,4 +128,5 @@ __all__, __getattr__, __dir__ = lazy(
         ".genome.windows": ["Windows"],
         ".sources.around": ["Virtual"],
     },
+    told=True,
 )

@@ -267,4 +267,5 @@ def test_the_gallery_shows_every_example_once_and_they_are_short():
 
 
 def test_doctests_hold():
-    assert doctest.testmod(dotadd.estimators.linear).failed == 0
+    assert doctest.testmod(dotadd).failed == doctest.testmod(dotadd.estimators.linear).failed == 0
+    assert all(re.search(rf"\b{name}\b", dotadd.__doc__) for name in dotadd.__all__ if name != "__version__")

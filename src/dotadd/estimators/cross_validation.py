@@ -38,27 +38,27 @@ class LinearSVMCV(ChoosesC):
     Cs : int or list of float
         The values of C to try. A number means so many, evenly spaced by their logarithms, from three decades below
         1 / |phi|^2 (rounded to a power of ten) to two above it.
-    cv : int, splitter or list of (train, test)
+    cv : int or splitter or list
         So many folds, each with its share of every class; or what scikit-learn takes, such as a KFold or pairs of row
         numbers. With `groups` in `fit`, the rows of a group stay together; with `times`, each fold is tested on what
         comes after the rows that it is trained on.
-    scoring : str, callable or None
+    scoring : str or callable, optional
         What is best: accuracy by default, or any measure that scikit-learn knows by name. A callable is given
         (estimator, numbers of rows, labels).
-    rule : "best" or "one_standard_error"
+    rule : {"best", "one_standard_error"}
         The C with the best mean score over folds, the smaller one where two are alike; or the smallest C whose mean is
         within one standard error of that.
     cv_tol : float
         The relative duality gap that is proved for each fold and C; the machine that is trained on all rows in the end
         has `tol`.
-    probability : "sigmoid", "isotonic" or None
+    probability : "sigmoid" or "isotonic", optional
         Learn probabilities from the held-out scores at the C that was chosen. The logistic loss has them without.
-    threshold : str or None
+    threshold : str, optional
         What predictions are for, such as "precision=0.99", "recall=0.9", "fpr=1e-4" or "fp=5,fn=1" (costs): the
         threshold that holds to it on the held-out scores is kept in the model.
     refit : bool
         Whether to train on all rows with the C that was chosen.
-    max_time : float or None
+    max_time : float, optional
         Seconds for all of it. Values of C that were not reached have no score.
 
     Attributes
@@ -147,8 +147,8 @@ class LinearSVMCV(ChoosesC):
 
         `groups` has a value for each row, and rows of the same value are never on both sides of a fold; `times` tells
         the order of rows in time, or is True where they are in order. Either may be the name of a column of X.
-        `on_progress(progress, k, n)` is told when fit k of n is done; `keep_cache` and `announce` are those of
-        LinearSVM.fit.
+        `on_progress(progress, k, n)` is told when fit k of n is done, which a notebook shows by itself; `keep_cache`
+        and `announce` are those of LinearSVM.fit.
         """
         self._forget()
         machine = self._machine()
@@ -197,8 +197,10 @@ class LinearSVMCV(ChoosesC):
 
     @property
     def coef_(self) -> np.ndarray:
+        """w: a row of weights for each class; one for two classes."""
         return self.model_.w
 
     @property
     def intercept_(self) -> np.ndarray:
+        """b of each row of weights."""
         return self.model_.intercept

@@ -64,31 +64,34 @@ class KernelSVM(Estimator):
 
     Parameters
     ----------
-    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", an expression, a Kernel, a FeatureMap or a function
+    kernel : str or Kernel or FeatureMap or callable
+        "rbf", "poly", "sigmoid", "linear" or "precomputed", an expression, a map, or a function.
         Any feature map is a kernel, so strings take `Spectrum(8)` or "WeightedDegree(20)". A function of two arrays
         of rows returns the matrix of its values. With "precomputed", X is the kernel matrix of all examples.
     C : float
         The weight of the losses against the size of w.
-    of : feature map, expression or None
+    of : FeatureMap or str, optional
         The features whose distance "rbf" takes: `KernelSVM("rbf", of="Spectrum(4).normalized()")`. With "scale", gamma
         is then 1 / |phi(z)|^2 on average.
-    gamma : float, "scale" or "auto"
+    gamma : float or "scale" or "auto"
         Of "rbf", "poly" and "sigmoid": a number, 1 / (features * variance), or 1 / features.
-    degree, coef0 : int, float
-        The degree of "poly", and what is added to inner products in "poly" and "sigmoid".
+    degree : int
+        The degree of "poly".
+    coef0 : float
+        What is added to inner products in "poly" and "sigmoid".
     solver : str
         The first of the table of kernel solvers (`dotadd.kernel_svm.problem.SOLVERS`), unless another one is named.
     tol : float
         By how much the optimality conditions may be violated.
     memory : str or int
         What kernel values may take of memory, such as "500MB".
-    class_weight : dict, "balanced" or None
-        "balanced" gives each class the same total weight.
-    max_time : float or None
+    class_weight : dict or "balanced", optional
+        A weight for each class, or "balanced", which gives each class the same in total.
+    max_time : float, optional
         Stop after so many seconds; the model so far is kept, and a warning quotes the violation.
-    random_state : int, RandomState, Generator or None
+    random_state : int or RandomState or Generator, optional
         Where random choices start.
-    n_jobs : int or None
+    n_jobs : int, optional
         Threads for training and prediction; all cores by default.
 
     Attributes
@@ -144,7 +147,8 @@ class KernelSVM(Estimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, on_progress: OnProgress | None = None) -> Self:
         """Train on anything `dotadd.open` takes; `y` and `sample_weight` go before the data's own columns.
 
-        `on_progress(progress, k, n)` is told every now and then how far binary problem k of n is.
+        `on_progress(progress, k, n)` is told every now and then how far binary problem k of n is. Where it is not
+        given, a notebook shows that below the cell; `on_progress=lambda *_: None` is silent.
 
         Ctrl-C ends training early: the model so far is kept, and then KeyboardInterrupt is raised.
         """

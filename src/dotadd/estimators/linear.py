@@ -59,30 +59,33 @@ class LinearSVM(Estimator):
         The feature map, or the expression that makes it. By default the numbers themselves, `Linear()`.
     C : float
         The weight of the losses against the size of w.
-    loss : "hinge", "squared_hinge" or "logistic"
+    loss : {"hinge", "squared_hinge", "logistic"}
+        What a row costs that is on the wrong side or near the border. With "logistic", scores are logarithms of odds.
     solver : str
         "auto" chooses by loss, C and the shape of the data, and `result_.why` says why. Each solver proves how good its
         answer is by the duality gap, but for those that stop when the objective stalls. Others can be named:
-    intercept : "regularized", "free" or "none"
+    intercept : {"regularized", "free", "none"}
         One more weight on a constant feature, free of any penalty, or absent.
-    class_weight : dict, "balanced" or None
-        "balanced" gives each class the same total weight.
+    class_weight : dict or "balanced", optional
+        A weight for each class, or "balanced", which gives each class the same in total.
     tol : float
         The relative duality gap to reach.
-    memory : str, int or None
+    memory : str or int, optional
         What examples may take of memory, such as "2GB", with what is kept of their features and what solvers collect;
         by default half of what is free. Files that take more are not loaded but read again and again while training
         goes on ("stream").
     keep : bool
         Whether features that take longer to make than to read, such as words, are kept as far as `memory` has room;
         otherwise each pass makes them anew. `result_` tells how many rows were kept.
-    max_passes, max_time : int, float or None
-        Stop after so many passes over the data, or seconds; the model so far is kept, and a warning quotes its gap.
-    random_state : int, RandomState, Generator or None
+    max_passes : int
+        Stop after so many passes over the data; the model so far is kept, and a warning quotes its gap.
+    max_time : float, optional
+        The same after so many seconds.
+    random_state : int or RandomState or Generator, optional
         Where the random order of examples starts.
-    n_jobs : int or None
+    n_jobs : int, optional
         Threads for training and prediction; all cores by default.
-    dtype : "float32" or "float64"
+    dtype : {"float32", "float64"}
         How weights are stored. Sums are always in float64.
 
     Attributes
@@ -168,7 +171,8 @@ class LinearSVM(Estimator):
         trained on, in all its updates. Fewer make it count less, and 0 leaves a plain fit. Its features stay as they
         are, with all that they have learned. With `new_classes`, labels that it does not know become new classes;
         otherwise they are refused. Probabilities and a threshold have to be learned again (`calibrate`).
-        `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is.
+        `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is. Where it is not given, a
+        notebook shows that below the cell, and other places show nothing; `on_progress=lambda *_: None` is silent.
 
         Ctrl-C ends training early: the model so far is kept (and a checkpoint written, if there is one), and then
         KeyboardInterrupt is raised. The same if `on_progress` raises it.
@@ -289,10 +293,12 @@ class LinearSVM(Estimator):
 
     @property
     def coef_(self) -> np.ndarray:
+        """w: a row of weights for each class, or label; one for two classes."""
         return self.model_.w
 
     @property
     def intercept_(self) -> np.ndarray:
+        """b of each row of weights."""
         return self.model_.intercept
 
     def _keep(self, found: Found, update: Update | None = None) -> None:

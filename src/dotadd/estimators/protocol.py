@@ -224,6 +224,7 @@ class Estimator(Plots):
 
     @property
     def classes_(self) -> np.ndarray:
+        """The labels that it tells apart, sorted."""
         classes: np.ndarray = self.model_.classes
         return classes
 
