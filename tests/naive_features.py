@@ -7,6 +7,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -112,6 +113,38 @@ def reverse_complement(z: str) -> str:
 def folded(u: str) -> str:
     """The first in the alphabet of a k-mer and its reverse complement."""
     return min(u, reverse_complement(u))
+
+
+def substrings(z: bytes) -> Counter:
+    """How often each substring occurs."""
+    return Counter(z[i:j] for i in range(len(z)) for j in range(i + 1, len(z) + 1))
+
+
+def substring_kernel(z: bytes, other: bytes, weight: Callable[[int], float]) -> float:
+    mine, theirs = substrings(z), substrings(other)
+    return sum(weight(len(s)) * count * theirs[s] for s, count in mine.items() if s in theirs)
+
+
+def substring_sets(strings: list[bytes]) -> list[list[bytes]]:
+    """Substrings of these strings that begin at the same places, set by set."""
+    places: dict[bytes, list[tuple[int, int]]] = {}
+    for n, z in enumerate(strings):
+        for i in range(len(z)):
+            for j in range(i + 1, len(z) + 1):
+                places.setdefault(z[i:j], []).append((n, i))
+    sets: dict[tuple, list[bytes]] = {}
+    for s, where in places.items():
+        sets.setdefault(tuple(where), []).append(s)
+    return list(sets.values())
+
+
+def in_span(z: bytes, sets: list[list[bytes]], weight: Callable[[int], float]) -> list[float]:
+    """phi(z), with a feature for each substring, in the space that the sums over these sets span."""
+    mine, phi = substrings(z), []
+    for together in sets:
+        squared = sum(weight(len(s)) for s in together)
+        phi.append(sum(weight(len(s)) * mine[s] for s in together) / squared**0.5 if squared else 0.0)
+    return phi
 
 
 def gappy(z: str, k: int, gaps: int, decay: float, letters: str) -> dict[str, float]:

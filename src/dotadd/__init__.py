@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
+    from dotadd.features.substrings import AllSubstrings as AllSubstrings
     from dotadd.features.terms import Hashed as Hashed
     from dotadd.features.text import NGrams as NGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
@@ -108,6 +109,7 @@ __all__, __getattr__, __dir__ = lazy(
         ".features.mismatch_spectrum": ["MismatchSpectrum"],
         ".features.spectrum": ["GappySpectrum", "Spectrum", "WeightedSpectrum"],
         ".features.stack": ["Stack"],
+        ".features.substrings": ["AllSubstrings"],
         ".features.terms": ["Hashed"],
         ".features.text": ["NGrams"],
         ".features.weighted_degree": ["WeightedDegree", "WeightedDegreeShift"],

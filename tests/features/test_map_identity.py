@@ -46,6 +46,11 @@ MAPS: dict[str, tuple] = {
     "GappySpectrum": (
         DNA, {"k": (2, 3), "gaps": (1, 2), "decay": (1.0, 0.5), "strands": ("one", "both")} | STRINGS,
     ),
+    "AllSubstrings": (
+        DNA,
+        {"decay": (1.0, 0.5), "weights": (None, (1.0, 2.0)), "up_to": (None, 2), "alphabet": ("bytes", "ACGTN"),
+         "span": (None, (2, 9))},
+    ),
     "MismatchSpectrum": (
         DNA,
         {"k": (3, 4), "mismatches": (1, 2), "weights": (None, (1.0, 0.5), (1.0, 0.25)), "strands": ("one", "both")}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dotadd.features.spectrum import Spectrum as Spectrum
     from dotadd.features.spectrum import WeightedSpectrum as WeightedSpectrum
     from dotadd.features.stack import Stack as Stack
+    from dotadd.features.substrings import AllSubstrings as AllSubstrings
     from dotadd.features.terms import Hashed as Hashed
     from dotadd.features.text import NGrams as NGrams
     from dotadd.features.weighted_degree import WeightedDegree as WeightedDegree
@@ -39,6 +40,7 @@ MAPS = {
     ".terms": ["Hashed"],
     ".polynomial": ["Polynomial"],
     ".spectrum": ["Spectrum", "WeightedSpectrum", "GappySpectrum"],
+    ".substrings": ["AllSubstrings"],
     ".mismatch_spectrum": ["MismatchSpectrum"],
     ".gkm": ["Gkm"],
     ".lmer_counts": ["LmerCounts"],

@@ -57,6 +57,23 @@ class LetterMap(Leaf):
         )  # fmt: skip
 
 
+def foreign_letter(phi: LetterMap, batch: Batch, alphabet: Alphabet) -> BadRow | None:
+    """The first letter, among those that this map reads, that is not in the alphabet."""
+    assert isinstance(batch, Strings)
+    takes = alphabet.takes
+    if takes.all():
+        return None
+    rows = np.arange(len(batch), dtype=np.int64)
+    starts, ends = phi.places(batch, rows)
+    row, at = first_foreign(plain(batch.letters), starts, ends, takes)
+    if row < 0:
+        return None
+    column = int(at - batch.bounds(rows[row : row + 1])[0][0]) + 1
+    letter = byte_name(int(batch.letters[at]))
+    hint = alphabet.hint(batch.letters[starts[row] : ends[row]].tobytes())
+    return BadRow(int(row), column, f"letter {letter} is not in the alphabet {alphabet.title}{hint}")
+
+
 class KmerMap(LetterMap, TiledLeaf):
     """A map whose features are k-mers. Subclasses say how they are weighted and laid out."""
 
@@ -85,19 +102,7 @@ class KmerMap(LetterMap, TiledLeaf):
 
     def check(self, batch: Batch) -> BadRow | None:
         """The first letter, among those that this map reads, that is not in the alphabet."""
-        assert isinstance(batch, Strings)
-        takes = self.alphabet.takes
-        if takes.all():
-            return None
-        rows = np.arange(len(batch), dtype=np.int64)
-        starts, ends = self.places(batch, rows)
-        row, at = first_foreign(plain(batch.letters), starts, ends, takes)
-        if row < 0:
-            return None
-        column = int(at - batch.bounds(rows[row : row + 1])[0][0]) + 1
-        letter = byte_name(int(batch.letters[at]))
-        hint = self.alphabet.hint(batch.letters[starts[row] : ends[row]].tobytes())
-        return BadRow(int(row), column, f"letter {letter} is not in the alphabet {self.alphabet.title}{hint}")
+        return foreign_letter(self, batch, self.alphabet)
 
     def counts(self) -> dict[int, int]:
         """How many non-zeros begin wherever so many letters more follow."""
