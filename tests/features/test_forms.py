@@ -14,14 +14,15 @@ from dotadd.errors import DataError, FeatureError, ModelError
 from dotadd.features import Linear, Shape, parse
 from dotadd.features.checks import materialize
 from dotadd.features.forms import MISSING, Dense, HashedIds, HashTable, SortedArray
+from dotadd.features.suffix_array import SuffixArray
 from dotadd.features.terms import FORMS, Term
 from dotadd.features.trie import Trie
 from dotadd.problem.survey import Survey
 from dotadd.sources.base import Chunk
 from dotadd.sources.memory import MemorySource
 
-EXACT = [HashTable, SortedArray, Trie]
-NAMES = ["hash_table", "sorted_array", "trie"]
+EXACT = [HashTable, SortedArray, Trie, SuffixArray]
+NAMES = ["hash_table", "sorted_array", "trie", "suffix_array"]
 
 
 def batches_of_ids(largest, rounds=6, count=400, seed=0):

@@ -110,8 +110,8 @@ def test_a_link_leads_to_the_node_without_the_first_letter():
     for train, _ in TEXTS:
         tree = fitted(AllSubstrings(), train).tree
         text = tree.text.tobytes()
-        longest = [text[a : a + d] for a, d in zip(tree.at.tolist(), tree.depth.tolist(), strict=True)]
-        assert all(longest[link] == s[1:] for link, s in zip(tree.link.tolist(), longest, strict=False))
+        longest = [text[a : a + d] for a, d in tree.edge.tolist()]
+        assert all(longest[link] == s[1:] for (_, _, link, _), s in zip(tree.node[:-1].tolist(), longest, strict=False))
         assert len(set(longest)) == len(longest)
 
 

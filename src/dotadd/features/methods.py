@@ -25,7 +25,7 @@ class Methods(Transformer):
     def indexed(self, form: str = "hash_table") -> FeatureMap:
         """This map with a slot of w only for the features that occur in training, found through an index.
 
-        form: "hash_table", "sorted_array", "trie" or "dense".
+        form: "hash_table", "sorted_array", "trie", "suffix_array" or "dense".
         """
         from dotadd.features.terms import Term, checked_form
 

@@ -15,23 +15,23 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import inner, kernel, prefetch
-from dotadd.features.suffix_tree import match
+from dotadd.features.suffix_tree import DEPTH, LEAF, PARENT, match
 
 AHEAD = 16  # letters whose nodes are asked for before they are read
 LOW = np.uint64(0xFFFFFFFF)
 
 
 @inner
-def _edge(depth, sums, v, above):
+def _edge(edge, sums, v, above):
     """W of the edge between two nodes."""
-    return sums[depth[v]] - sums[depth[above]]
+    return sums[edge[v, DEPTH]] - sums[edge[above, DEPTH]]
 
 
 @inner
-def _lost(depth, sums, v, above, length):
+def _lost(edge, sums, v, above, length):
     """What a suffix that ends after so many letters lacks of node v."""
-    weight = _edge(depth, sums, v, above)
-    return (sums[depth[v]] - sums[length]) / np.sqrt(weight) if weight > 0.0 else 0.0
+    weight = _edge(edge, sums, v, above)
+    return (sums[edge[v, DEPTH]] - sums[length]) / np.sqrt(weight) if weight > 0.0 else 0.0
 
 
 @inner
@@ -50,21 +50,21 @@ def _loci(size):
 @kernel
 def locate(letters, starts, ends, codes, tree, sums, first, nodes, losts):
     """The last node of each suffix, and what it lacks of it, from first[j] on for row j."""
-    loci, depth = _loci(_longest(starts, ends)), tree[5]
+    loci, edge = _loci(_longest(starts, ends)), tree[3]
     last, above, length = loci
     for j in range(len(starts)):
         match(letters, starts[j], ends[j], codes, tree, loci, 0)
         for k in range(ends[j] - starts[j]):
             v = last[k]
             nodes[first[j] + k] = v
-            whole = length[k] == depth[v]
-            losts[first[j] + k] = 0.0 if whole else _lost(depth, sums, v, above[k], length[k])
+            whole = length[k] == edge[v, DEPTH]
+            losts[first[j] + k] = 0.0 if whole else _lost(edge, sums, v, above[k], length[k])
 
 
 @kernel
 def most_nonzeros(letters, starts, ends, codes, tree, levels, out):
     """How many nodes all suffixes of each row pass, together."""
-    loci, count = _loci(_longest(starts, ends)), len(tree[6])
+    loci, count = _loci(_longest(starts, ends)), len(tree[1]) - 1
     last, above, _ = loci
     for j in range(len(starts)):
         match(letters, starts[j], ends[j], codes, tree, loci, 0)
@@ -73,19 +73,21 @@ def most_nonzeros(letters, starts, ends, codes, tree, levels, out):
             leaf = last[k] >= count
             node = above[k] if leaf else last[k]
             total += np.searchsorted(levels, np.int64(node), side="right") - 1 + leaf
-        out[j] = min(total, len(tree[5]) - 1)
+        out[j] = min(total, len(tree[3]) - 1)
 
 
 @kernel
 def table(tree, sums, w, out):
     """<w, .> of all nodes on the way to each one."""
-    leaf, depth, parent = tree[2], tree[5], tree[7]
+    node, edge = tree[1], tree[3]
+    inner_nodes = len(node) - 1
     out[0] = 0.0
-    for v in range(1, len(parent)):
-        out[v] = out[parent[v]] + w[v - 1] * np.sqrt(_edge(depth, sums, v, parent[v]))
-    for u in range(len(parent)):
-        for v in range(np.int64(leaf[u]), np.int64(leaf[u + 1])):
-            out[v] = out[u] + w[v - 1] * np.sqrt(_edge(depth, sums, v, u))
+    for v in range(1, inner_nodes):
+        above = np.int64(node[v, PARENT])
+        out[v] = out[above] + w[v - 1] * np.sqrt(_edge(edge, sums, v, above))
+    for u in range(inner_nodes):
+        for v in range(np.int64(node[u, LEAF]), np.int64(node[u + 1, LEAF])):
+            out[v] = out[u] + w[v - 1] * np.sqrt(_edge(edge, sums, v, u))
 
 
 @kernel
@@ -121,32 +123,35 @@ def count(nodes, losts, first, stop, coefficients, low, counts, w):
 @kernel
 def sweep(tree, sums, counts, w):
     """ADD from what was counted, which is changed."""
-    leaf, depth, parent = tree[2], tree[5], tree[7]
-    for u in range(len(parent) - 1, -1, -1):
+    node, edge = tree[1], tree[3]
+    inner_nodes = len(node) - 1
+    for u in range(inner_nodes - 1, -1, -1):
         total = counts[u]
-        for v in range(np.int64(leaf[u]), np.int64(leaf[u + 1])):
-            w[v - 1] += counts[v] * np.sqrt(_edge(depth, sums, v, u))
+        for v in range(np.int64(node[u, LEAF]), np.int64(node[u + 1, LEAF])):
+            w[v - 1] += counts[v] * np.sqrt(_edge(edge, sums, v, u))
             total += counts[v]
         if u > 0:
-            w[u - 1] += total * np.sqrt(_edge(depth, sums, u, parent[u]))
-            counts[parent[u]] += total
+            above = np.int64(node[u, PARENT])
+            w[u - 1] += total * np.sqrt(_edge(edge, sums, u, above))
+            counts[above] += total
 
 
 @kernel
 def walk_dot(letters, starts, ends, codes, tree, sums, w, out):
     """DOT node by node, where there are too few rows for a table."""
-    loci, depth, parent, inner_nodes = _loci(_longest(starts, ends)), tree[5], tree[7], len(tree[6])
+    loci, node, edge = _loci(_longest(starts, ends)), tree[1], tree[3]
+    inner_nodes = len(node) - 1
     last, above, length = loci
     for j in range(len(starts)):
         match(letters, starts[j], ends[j], codes, tree, loci, 0)
         total = 0.0
         for k in range(ends[j] - starts[j]):
             v = np.int64(last[k])
-            if length[k] != depth[v]:
-                total -= w[v - 1] * _lost(depth, sums, v, above[k], length[k])
+            if length[k] != edge[v, DEPTH]:
+                total -= w[v - 1] * _lost(edge, sums, v, above[k], length[k])
             while v > 0:
-                u = np.int64(parent[v] if v < inner_nodes else above[k])
-                total += w[v - 1] * np.sqrt(_edge(depth, sums, v, u))
+                u = np.int64(node[v, PARENT] if v < inner_nodes else above[k])
+                total += w[v - 1] * np.sqrt(_edge(edge, sums, v, u))
                 v = u
         out[j] += total
 
@@ -154,17 +159,18 @@ def walk_dot(letters, starts, ends, codes, tree, sums, w, out):
 @kernel
 def walk_add(letters, starts, ends, codes, tree, sums, coefficients, w):
     """ADD node by node."""
-    loci, depth, parent, inner_nodes = _loci(_longest(starts, ends)), tree[5], tree[7], len(tree[6])
+    loci, node, edge = _loci(_longest(starts, ends)), tree[1], tree[3]
+    inner_nodes = len(node) - 1
     last, above, length = loci
     for j in range(len(starts)):
         match(letters, starts[j], ends[j], codes, tree, loci, 0)
         for k in range(ends[j] - starts[j]):
             v = np.int64(last[k])
-            if length[k] != depth[v]:
-                w[v - 1] -= coefficients[j] * _lost(depth, sums, v, above[k], length[k])
+            if length[k] != edge[v, DEPTH]:
+                w[v - 1] -= coefficients[j] * _lost(edge, sums, v, above[k], length[k])
             while v > 0:
-                u = np.int64(parent[v] if v < inner_nodes else above[k])
-                w[v - 1] += coefficients[j] * np.sqrt(_edge(depth, sums, v, u))
+                u = np.int64(node[v, PARENT] if v < inner_nodes else above[k])
+                w[v - 1] += coefficients[j] * np.sqrt(_edge(edge, sums, v, u))
                 v = u
 
 
@@ -176,7 +182,8 @@ def _row(letters, start, end, codes, tree, sums, loci, spare, out_nodes, out_val
     and as numbers go level by level, those above come in the same order: a queue for leaves, a ring for the others, and
     the largest of three heads is next.
     """
-    depth, parent, inner_nodes = tree[5], tree[7], np.int64(len(tree[6]))
+    node, edge = tree[1], tree[3]
+    inner_nodes = np.int64(len(node) - 1)
     last, above, length = loci
     keys, leaf_above, leaf_count, ring_node, ring_count = spare
     n = end - start
@@ -193,10 +200,10 @@ def _row(letters, start, end, codes, tree, sums, loci, spare, out_nodes, out_val
         v, counted, lost = np.int64(keys[m] >> np.uint64(32)), 0.0, 0.0
         u = np.int64(above[keys[m] & LOW])
         while m >= 0 and np.int64(keys[m] >> np.uint64(32)) == v:
-            lost += _lost(depth, sums, v, u, length[keys[m] & LOW])
+            lost += _lost(edge, sums, v, u, length[keys[m] & LOW])
             counted += 1.0
             m -= 1
-        value = counted * np.sqrt(_edge(depth, sums, v, u)) - lost
+        value = counted * np.sqrt(_edge(edge, sums, v, u)) - lost
         if value != 0.0:
             out_nodes[to], out_values[to] = v, value
             to += 1
@@ -214,9 +221,9 @@ def _row(letters, start, end, codes, tree, sums, loci, spare, out_nodes, out_val
             v = max(v, np.int64(ring_node[head]))
         if v == 0:
             return to
-        u, counted, lost = np.int64(parent[v]), 0.0, 0.0
+        u, counted, lost = np.int64(node[v, PARENT]), 0.0, 0.0
         while m >= 0 and np.int64(keys[m] >> np.uint64(32)) == v:
-            lost += _lost(depth, sums, v, u, length[keys[m] & LOW])
+            lost += _lost(edge, sums, v, u, length[keys[m] & LOW])
             counted += 1.0
             m -= 1
         if taken < queued and leaf_above[taken] == v:
@@ -226,7 +233,7 @@ def _row(letters, start, end, codes, tree, sums, loci, spare, out_nodes, out_val
             counted += ring_count[head]
             head = head + 1 if head + 1 < size else 0
             waiting -= 1
-        value = counted * np.sqrt(_edge(depth, sums, v, u)) - lost
+        value = counted * np.sqrt(_edge(edge, sums, v, u)) - lost
         if value != 0.0:
             out_nodes[to], out_values[to] = v, value
             to += 1

@@ -34,7 +34,7 @@ from dotadd.features.learning import Learner, learned
 from dotadd.features.leaves import checked_int
 from dotadd.features.occurrences import Occurrences
 from dotadd.features.spectrum import LARGEST_BETA
-from dotadd.features.suffix_tree import MOST_LETTERS, SuffixTree
+from dotadd.features.suffix_tree import AT, LEAF, MOST_LETTERS, PARENT, SuffixTree
 
 LONGEST = 2**31 - 1
 CALL_LETTERS = 1 << 20  # that one kernel call looks up, so that Ctrl-C is answered in time
@@ -295,8 +295,8 @@ class AllSubstrings(LetterMap):
         while (v > 0).any():
             here = v > 0
             v, u, high, place = v[here], u[here], high[here], place[here]
-            inside = v < len(tree.parent)
-            u = np.where(inside, tree.parent[np.where(inside, v, 0)], u)
+            inside = v < tree.inner_nodes
+            u = np.where(inside, tree.node[np.where(inside, v, 0), PARENT], u)
             weight = self.sums[depth[v]] - self.sums[depth[u]]
             part = self.sums[high] - self.sums[depth[u]]
             value = np.divide(part, np.sqrt(weight), out=np.zeros(len(v)), where=weight > 0)
@@ -308,12 +308,12 @@ class AllSubstrings(LetterMap):
     def invert(self, slots: np.ndarray) -> Origins:
         """Of a set of substrings the longest, if they occur several times in training, else the shortest."""
         tree, names = self._learned(), Origins.unnamed(repr(self), len(slots))
-        count, letters = len(tree.parent), self.alphabet.letter_bytes
+        count, letters = tree.inner_nodes, self.alphabet.letter_bytes
         for k, slot in enumerate(slots.tolist()):
             v = slot + 1
-            above = 0 if v < count else int(np.searchsorted(tree.leaf, v, side="right")) - 1
+            above = 0 if v < count else int(np.searchsorted(tree.node[:, LEAF], v, side="right")) - 1
             length = int(tree.depth[v]) if v < count else int(tree.depth[above]) + 1
-            names.text[k] = letters[tree.text[int(tree.at[v]) : int(tree.at[v]) + length]].tobytes()
+            names.text[k] = letters[tree.text[int(tree.edge[v, AT]) :][:length]].tobytes()
         return names
 
 

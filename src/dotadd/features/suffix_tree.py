@@ -23,29 +23,37 @@ from dotadd.features.forms import checked_state
 from dotadd.features.suffix_sort import AHEAD, BREAK, END, common_prefixes, letters_left, suffix_array
 
 MOST_LETTERS = 2**31 - 2  # with the breaks between strings, and END
+INNER, LEAF, LINK, PARENT = 0, 1, 2, 3
+AT, DEPTH = 0, 1
 FEW_CHILDREN = 8  # that are looked through one by one
 
 
 class SuffixTree(NamedTuple):
-    """Children of node v are inner[v] .. inner[v + 1] - 1 and leaf[v] .. leaf[v + 1] - 1, each sort by letter. The
-    longest substring of node v is text[at[v] : at[v] + depth[v]]; node 0 is the empty one."""
+    """Node 0 is the empty substring. What is read together lies together: a lookup waits for memory, and for little
+    else."""
 
     text: np.ndarray
-    inner: np.ndarray
-    leaf: np.ndarray
+    node: np.ndarray
+    """Of nodes with others below: the first of its children that has others below, its first leaf (those of the next
+    node end both), the node without its first letter, and the node above; see INNER, LEAF, LINK and PARENT."""
     letter: np.ndarray
-    """The first letter on the edge above each node."""
-    at: np.ndarray
-    depth: np.ndarray
-    link: np.ndarray
-    """Of a node with others below, the one without its first letter."""
-    parent: np.ndarray
-    """Of a node with others below, the one above."""
+    """Of all nodes the first letter on the edge above; children of a node are in order, those of each sort."""
+    edge: np.ndarray
+    """Of all nodes where their longest substring occurs in the text, and its length; see AT and DEPTH."""
 
     @property
     def size(self) -> int:
         """Nodes but for the root."""
-        return len(self.depth) - 1
+        return len(self.edge) - 1
+
+    @property
+    def inner_nodes(self) -> int:
+        """Nodes with others below, the root among them; all others are leaves."""
+        return len(self.node) - 1
+
+    @property
+    def depth(self) -> np.ndarray:
+        return self.edge[:, DEPTH]
 
     @property
     def nbytes(self) -> int:
@@ -54,8 +62,8 @@ class SuffixTree(NamedTuple):
     def levels(self) -> np.ndarray:
         """The first node of each level, among those with others below."""
         first = [0, 1]
-        while first[-1] < len(self.parent):
-            first.append(int(self.inner[first[-1]]))
+        while first[-1] < self.inner_nodes:
+            first.append(int(self.node[first[-1], INNER]))
         return np.array(first, np.int64)
 
     @classmethod
@@ -77,38 +85,27 @@ class SuffixTree(NamedTuple):
         depth, at, parent = depth[:nodes], at[:nodes], parent[:nodes]
         numbers, inner_nodes = np.empty(nodes, np.uint32), int(_count_inner(parent))
         tree = cls(
-            codes.astype(np.uint8),
-            np.empty(inner_nodes + 1, np.uint32), np.empty(inner_nodes + 1, np.uint32),
-            np.zeros(nodes, np.uint8), np.zeros(nodes, np.uint32), np.zeros(nodes, np.uint32),
-            np.zeros(inner_nodes, np.uint32), np.zeros(inner_nodes, np.uint32),
+            codes.astype(np.uint8), np.zeros((inner_nodes + 1, 4), np.uint32),
+            np.zeros(nodes, np.uint8), np.zeros((nodes, 2), np.uint32),
         )  # fmt: skip
         _arrange(depth, at, parent, numbers, tuple(tree))
-        _link(array, home, depth, at, parent, numbers, tree.link)
+        _link(array, home, depth, at, parent, numbers, tree.node)
         return tree
 
     def state(self) -> dict[str, np.ndarray]:
-        """All but what follows from it."""
-        return {name: array for name, array in self._asdict().items() if name != "parent"}
+        return {name: array.reshape(-1) for name, array in self._asdict().items()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
         """The tree with this state; ValueError or KeyError if it is none. It is read through, so that lookups may trust
         what they find."""
-        sizes = {"text": np.uint8, "letter": np.uint8}
-        arrays = {
-            name: plain(checked_state(state, name, (sizes.get(name, np.uint32),)))
-            for name in cls._fields
-            if name != "parent"
-        }
-        count, nodes = len(arrays["link"]), len(arrays["depth"])
-        lengths = {"inner": count + 1, "leaf": count + 1, "letter": nodes, "at": nodes, "depth": nodes, "link": count}
-        wrong = [name for name, length in lengths.items() if len(arrays[name]) != length]
-        if wrong or count < 1 or nodes < count:
-            raise ValueError(f"a tree of {nodes} nodes has other lengths of {', '.join(wrong)}")
-        parent = np.zeros(count, np.uint32)
-        tree = cls(**arrays, parent=parent)
+        text, letter = (checked_state(state, name, (np.uint8,)) for name in ("text", "letter"))
+        node, edge = (checked_state(state, name, (np.uint32,)) for name in ("node", "edge"))
+        if len(node) % 4 or len(node) < 8 or len(edge) != 2 * len(letter) or 4 * len(edge) < 2 * len(node) - 8:
+            raise ValueError(f"{len(letter)} letters, {len(node)} and {len(edge)} numbers have no lengths of a tree")
+        tree = cls(plain(text), plain(node).reshape(-1, 4), plain(letter), plain(edge).reshape(-1, 2))
         if not _is_tree(tuple(tree)):
-            raise ValueError(f"{nodes} nodes do not make a tree")
+            raise ValueError(f"{len(letter)} nodes do not make a tree")
         return tree
 
 
@@ -166,8 +163,8 @@ def _count_inner(parent):
 def _arrange(depth, at, parent, numbers, tree):
     """Write the nodes into the tree, level by level, and the number that each one has there. Nodes below the same one
     were met in the order of their letters."""
-    text, inner_, leaf, letter, new_at, new_depth, _, above = tree
-    n, count = len(parent), len(above)
+    text, node, letter, edge = tree
+    n, count = len(parent), len(node) - 1
     begin = np.zeros(n + 1, np.int32)
     for v in range(1, n):
         begin[parent[v] + 1] += 1
@@ -182,7 +179,7 @@ def _arrange(depth, at, parent, numbers, tree):
     next_inner, next_leaf = 1, count
     for q in range(count):
         v = queue[q]
-        inner_[q], leaf[q] = next_inner, next_leaf
+        node[q, INNER], node[q, LEAF] = next_inner, next_leaf
         first = begin[v - 1] if v > 0 else 0
         for k in range(first, begin[v]):
             u = children[k]
@@ -190,21 +187,21 @@ def _arrange(depth, at, parent, numbers, tree):
             if has:
                 number = next_inner
                 queue[number] = u
-                above[number] = q
+                node[number, PARENT] = q
                 next_inner += 1
             else:
                 number = next_leaf
                 next_leaf += 1
             numbers[u] = number
-            new_at[number], new_depth[number] = at[u], depth[u]
+            edge[number, AT], edge[number, DEPTH] = at[u], depth[u]
             letter[number] = text[at[u] + depth[v]]
-    inner_[count], leaf[count] = next_inner, next_leaf
+    node[count, INNER], node[count, LEAF] = next_inner, next_leaf
 
 
 @kernel
-def _link(array, home, depth, at, parent, numbers, link):
+def _link(array, home, depth, at, parent, numbers, node):
     """A node, without its first letter, is the node of that depth on the way to the next suffix."""
-    n, count = len(array), len(link)
+    n, count = len(array), len(node) - 1
     head = np.full(len(home) + 1, -1, np.int32)  # nodes that begin at a place, as a chain
     chain = np.full(len(depth), -1, np.int32)
     longest = 0
@@ -225,36 +222,35 @@ def _link(array, home, depth, at, parent, numbers, link):
             v = parent[v]
         v = head[s]
         while v >= 0:
-            link[numbers[v]] = numbers[path[depth[v] - 1]]
+            node[numbers[v], LINK] = numbers[path[depth[v] - 1]]
             v = chain[v]
 
 
 @kernel
 def _is_tree(tree):
-    """Whether lookups stay inside of the arrays, whatever they are asked; writes `parent`."""
-    text, inner_, leaf, _, at, depth, link, parent = tree
-    count, nodes = len(link), len(depth)
-    if depth[0] != 0 or link[0] != 0 or inner_[0] != 1 or inner_[count] != count:
+    """Whether lookups stay inside of the arrays and come to an end, whatever they are asked."""
+    text, node, _, edge = tree
+    count, nodes = len(node) - 1, len(edge)
+    if edge[0, DEPTH] != 0 or node[0, LINK] != 0 or node[0, PARENT] != 0 or node[0, INNER] != 1:
         return False
-    if leaf[0] != count or leaf[count] != nodes:
+    if node[0, LEAF] != count or node[count, INNER] != count or node[count, LEAF] != nodes:
         return False
     for v in range(count):
-        if inner_[v + 1] < inner_[v] or leaf[v + 1] < leaf[v] or inner_[v] <= v:
+        low, high = np.int64(node[v, INNER]), np.int64(node[v + 1, INNER])
+        first, last = np.int64(node[v, LEAF]), np.int64(node[v + 1, LEAF])
+        if low <= v or low > high or high > count or first > last or last > nodes:
             return False
-        if link[v] >= count or (v > 0 and np.int64(depth[link[v]]) + 1 != depth[v]):
+        if node[v, LINK] >= count or (v > 0 and np.int64(edge[node[v, LINK], DEPTH]) + 1 != edge[v, DEPTH]):
             return False
-        if inner_[v + 1] > count or leaf[v + 1] > nodes:
-            return False
-        for u in range(np.int64(inner_[v]), np.int64(inner_[v + 1])):
-            if depth[u] <= depth[v]:
+        for u in range(low, high):
+            if edge[u, DEPTH] <= edge[v, DEPTH] or node[u, PARENT] != v:
                 return False
-            parent[u] = v
-        for u in range(np.int64(leaf[v]), np.int64(leaf[v + 1])):
-            if depth[u] <= depth[v]:
+        for u in range(first, last):
+            if edge[u, DEPTH] <= edge[v, DEPTH]:
                 return False
     furthest = np.int64(0)
     for v in range(nodes):
-        furthest = max(furthest, np.int64(at[v]) + np.int64(depth[v]))
+        furthest = max(furthest, np.int64(edge[v, AT]) + np.int64(edge[v, DEPTH]))
     return furthest <= len(text)
 
 
@@ -274,11 +270,11 @@ def _seek(letter, low, high, code):
 
 
 @inner
-def _child(inner_, leaf, letter, v, code):
+def _child(node, letter, v, code):
     """The node below v that begins with this letter, or -1."""
-    found = _seek(letter, np.int64(inner_[v]), np.int64(inner_[v + 1]), code)
+    found = _seek(letter, np.int64(node[v, INNER]), np.int64(node[v + 1, INNER]), code)
     if found < 0:
-        found = _seek(letter, np.int64(leaf[v]), np.int64(leaf[v + 1]), code)
+        found = _seek(letter, np.int64(node[v, LEAF]), np.int64(node[v + 1, LEAF]), code)
     return found
 
 
@@ -286,9 +282,9 @@ def _child(inner_, leaf, letter, v, code):
 def match(letters, start, end, codes, tree, loci, to):
     """Of each suffix of a string the longest beginning that is in the tree, written from `to` on: the node on whose
     edge it ends, the node above it, and its letters."""
-    text, inner_, leaf, letter, at, depth, link, _ = tree
+    text, node, letter, edge = tree
     nodes, aboves, lengths = loci
-    count = len(link)
+    count = len(node) - 1
     u, high, v, length = np.int64(0), np.int64(0), np.int64(0), np.int64(0)  # the last node passed, its depth, the next
     for i in range(start, end):
         while i + length < end:
@@ -296,14 +292,14 @@ def match(letters, start, end, codes, tree, loci, to):
             if code == FOREIGN:
                 break
             if length == high:
-                found = _child(inner_, leaf, letter, u, code)
+                found = _child(node, letter, u, code)
                 if found < 0:
                     break
                 v = found
-            elif length == depth[v] or text[at[v] + length] != code:
+            elif length == edge[v, DEPTH] or text[edge[v, AT] + length] != code:
                 break
             length += 1
-            if length == depth[v] and v < count:
+            if length == edge[v, DEPTH] and v < count:
                 u, high = v, length
         nodes[to], aboves[to], lengths[to] = u if length == high else v, u, length
         to += 1
@@ -311,13 +307,13 @@ def match(letters, start, end, codes, tree, loci, to):
             continue
         length -= 1
         if high > 0:
-            u, high = np.int64(link[u]), high - 1
+            u, high = np.int64(node[u, LINK]), high - 1
         while high < length:
-            v = _child(inner_, leaf, letter, u, codes[letters[i + 1 + high]])
+            v = _child(node, letter, u, codes[letters[i + 1 + high]])
             if v < 0:  # as no tree has it
                 length = high
-            elif v < count and depth[v] <= length:
-                u, high = v, np.int64(depth[v])
+            elif v < count and edge[v, DEPTH] <= length:
+                u, high = v, np.int64(edge[v, DEPTH])
             else:
-                length = min(length, np.int64(depth[v]))
+                length = min(length, np.int64(edge[v, DEPTH]))
                 break

@@ -38,9 +38,10 @@ from dotadd.features.linear import Linear
 from dotadd.features.methods import in_brackets
 from dotadd.features.occurrences import Occurrences
 from dotadd.features.outer import OuterMap
+from dotadd.features.suffix_array import SuffixArray
 from dotadd.features.trie import Trie
 
-FORMS: dict[str, type[Form]] = {form.name: form for form in (HashTable, SortedArray, Trie, Dense)}
+FORMS: dict[str, type[Form]] = {form.name: form for form in (HashTable, SortedArray, Trie, SuffixArray, Dense)}
 
 
 def checked_form(form: object) -> str:
