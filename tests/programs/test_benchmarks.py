@@ -119,10 +119,17 @@ def test_the_benchmark_of_text_maps_runs():
 
 
 def test_the_benchmark_of_forms_runs():
-    rows = [row.split("|") for row in forms.report(tiny=True).splitlines() if row.startswith("| ")]
-    measured = [row for row in rows if row[1].strip() != "form" and row[7].strip()]
-    assert len(measured) == 2 * len(forms.FORMS) - 1, "all but a dense w of degree 20"
-    assert all(float(row[7]) > 0 and float(row[8]) > 0 for row in measured)
+    by_form, *by_letter = forms.report(tiny=True).split("DNA:")
+    rows = [row.split("|") for row in by_form.splitlines() if row.startswith("| ")]
+    measured = [row for row in rows if row[1].strip() != "form" and row[8].strip()]
+    assert len(measured) == 3 * len(forms.FORMS) - 2, "all but a dense w of degree 20 and of order 20"
+    assert all(float(row[8]) > 0 and float(row[9]) > 0 for row in measured)
+    rows = [row.split("|") for row in by_letter[0].splitlines() if row.startswith("| `")]
+    assert len(rows) == 2 * (len(forms.ALL_LENGTHS) + 2)
+    assert all(
+        float(row[9]) > 0 and float(row[10]) > 4 * int(row[3].replace(",", "")) / int(row[2].replace(",", ""))
+        for row in rows
+    )
 
 
 def test_the_benchmark_of_locality_runs():

@@ -2,9 +2,9 @@
 
 The id of a k-mer over four letters has them as digits of two bits, and the next k-mer of the string has all of these
 but the first: together they are k + 1 digits. So ids that come one after the other make a run of text, a digit for each
-but the first, and an id is kept as its place there. Beside each place stands where the ids begin that have its digits but the
-first one (a suffix link): who looks for one k-mer after the other goes there, and finds the next among at most four.
-Only the first of them, or one after a k-mer that is not there, takes a search by halves.
+but the first, and an id is kept as its place there. Beside each place stands where the ids begin that have its digits
+but the first one (a suffix link): who looks for one k-mer after the other goes there, and finds the next among at most
+four. Only the first of them, or one after a k-mer that is not there, takes a search by halves.
 
 That is 8 bytes an id and a quarter of a byte a letter. Ids that are no k-mers of such an alphabet, or that come in
 another order, are found just as well, but each is a run of its own: `digits` of text more, up to 8 bytes.
