@@ -47,13 +47,29 @@ def _loci(size):
     return np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
 
 
+@inner
+def _passed(loci, n, tree, levels):
+    """How many nodes the n suffixes of a row pass, together; not more than there are."""
+    last, above, _ = loci
+    count, total = len(tree[1]) - 1, np.int64(0)
+    for k in range(n):
+        leaf = last[k] >= count
+        node = above[k] if leaf else last[k]
+        total += np.searchsorted(levels, np.int64(node), side="right") - 1 + leaf
+    return min(total, len(tree[3]) - 1)
+
+
 @kernel
-def locate(letters, starts, ends, codes, tree, sums, first, nodes, losts):
-    """The last node of each suffix, and what it lacks of it, from first[j] on for row j."""
+def locate(letters, starts, ends, codes, tree, sums, first, found, passed):
+    """found: the last node of each suffix, and what it lacks of it, from first[j] on for row j. passed: the first node
+    of each level of the tree, and how many nodes all suffixes of a row pass, which is written."""
     loci, edge = _loci(_longest(starts, ends)), tree[3]
     last, above, length = loci
+    nodes, losts = found
+    levels, out = passed
     for j in range(len(starts)):
         match(letters, starts[j], ends[j], codes, tree, loci, 0)
+        out[j] = _passed(loci, ends[j] - starts[j], tree, levels)
         for k in range(ends[j] - starts[j]):
             v = last[k]
             nodes[first[j] + k] = v
@@ -64,16 +80,10 @@ def locate(letters, starts, ends, codes, tree, sums, first, nodes, losts):
 @kernel
 def most_nonzeros(letters, starts, ends, codes, tree, levels, out):
     """How many nodes all suffixes of each row pass, together."""
-    loci, count = _loci(_longest(starts, ends)), len(tree[1]) - 1
-    last, above, _ = loci
+    loci = _loci(_longest(starts, ends))
     for j in range(len(starts)):
         match(letters, starts[j], ends[j], codes, tree, loci, 0)
-        total = np.int64(0)
-        for k in range(ends[j] - starts[j]):
-            leaf = last[k] >= count
-            node = above[k] if leaf else last[k]
-            total += np.searchsorted(levels, np.int64(node), side="right") - 1 + leaf
-        out[j] = min(total, len(tree[3]) - 1)
+        out[j] = _passed(loci, ends[j] - starts[j], tree, levels)
 
 
 @kernel

@@ -153,8 +153,9 @@ class AllSubstrings(LetterMap):
         rows = np.arange(len(batch), dtype=np.int64)
         starts, ends = self._places(batch, rows)
         if 8 * int((ends - starts).sum()) <= ROOM * available():
-            twin.loci = twin._located(batch, rows)
-        twin.bounds = twin._bounds_of(batch, rows)
+            twin.loci, twin.bounds = twin._located(batch, rows)
+        else:
+            twin.bounds = twin._bounds_of(batch, rows)
         return twin
 
     def _places(self, batch: Batch, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -179,18 +180,21 @@ class AllSubstrings(LetterMap):
         """work(slice of rows), on threads."""
         for_each([slice(*piece) for piece in self._pieces(batch, rows)], work, self.threads)
 
-    def _located(self, batch: Batch, rows: np.ndarray) -> Loci:
-        tree, (letters, starts, ends, codes) = tuple(self._learned()), self._read(batch, rows)
+    def _located(self, batch: Batch, rows: np.ndarray) -> tuple[Loci, np.ndarray]:
+        """Loci, and how many non-zeros each row has at most."""
+        tree, (letters, starts, ends, codes) = self._learned(), self._read(batch, rows)
+        levels, bounds = tree.levels(), np.empty(len(rows), np.int64)
         first = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(ends - starts, out=first[1:])
         loci = Loci(first, np.empty(first[-1], np.uint32), np.empty(first[-1], np.float32))
 
         def work(some: slice) -> None:
             text = letters, starts[some], ends[some], codes
-            sums_of.locate(*text, tree, self.sums, first[:-1][some], loci.node, loci.lost)
+            passed = levels, bounds[some]
+            sums_of.locate(*text, tuple(tree), self.sums, first[:-1][some], (loci.node, loci.lost), passed)
 
         self._over(batch, rows, work)
-        return loci
+        return loci, bounds
 
     def _bounds_of(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         tree, (letters, starts, ends, codes) = self._learned(), self._read(batch, rows)
@@ -248,7 +252,7 @@ class AllSubstrings(LetterMap):
         """Loci in which those of these rows begin and end here."""
         if self.loci is not None:
             return self.loci, self.loci.first[rows], self.loci.first[rows.astype(np.int64) + 1]
-        loci = self._located(batch, rows)
+        loci, _ = self._located(batch, rows)
         return loci, loci.first[:-1], loci.first[1:]
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
