@@ -17,7 +17,7 @@ from dotadd.errors import DataError, DotaddError
 from dotadd.features.linear import Linear
 from dotadd.features.spectrum import Spectrum
 from dotadd.features.weighted_degree import WeightedDegree
-from dotadd.problem.columns import Columns
+from dotadd.features.words import BagOfWords
 from dotadd.solvers import store as storing
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.dcd import dcd
@@ -114,13 +114,26 @@ def test_one_thread_gives_the_same_bits_again():
     assert stream(flow_of(sparse(X), Linear(), y), Settings(seed=4))[0].w.tobytes() != one.w.tobytes()
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "strings"])
+def mails(n=300, seed=0):
+    """Long words that are repeated, so that their counts take less memory than they do."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"{'abcdefghij'[k % 10] * 16}{k}" for k in range(40)])
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    of = [rng.integers(0, 30 if sign > 0 else 34, 25) for sign in y]
+    return Strings.from_list([" ".join(words[some]) for some in of]), y
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "strings", "features"])
 def test_the_store_keeps_its_budget_and_its_rows(kind, monkeypatch):
     """Rows, costs, signs and dual variables belong together whatever comes and goes, and gaps stay below a quarter."""
     X, y = noisy(n=400, d=6, seed=9)
-    batch = {"dense": DenseRows(X), "sparse": sparse(X, np.float64), "strings": windows(n=400)[0]}[kind]
-    phi = Spectrum(2) if kind == "strings" else Linear()
+    strings = windows(n=400)[0]
+    if kind == "features":
+        strings, y = mails(400)
+    batch = {"dense": DenseRows(X), "sparse": sparse(X, np.float64)}.get(kind, strings)
+    phi = {"strings": Spectrum(2), "features": BagOfWords(bits=10)}.get(kind, Linear())
     cost = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    cost *= 0.05 if kind == "features" else 1.0  # long rows, whose way to the optimum would be long
     flow = flow_of(batch, phi, y, cost, memory=9000)
     added = Store.add
 
@@ -136,7 +149,15 @@ def test_the_store_keeps_its_budget_and_its_rows(kind, monkeypatch):
         np.testing.assert_array_equal(column.signs[column.codes[places]], y[rows])
         norms = flow.examples.phi.squared_norms(batch, rows) + 1.0
         np.testing.assert_allclose(self.norms[places], norms, rtol=1e-6)
-        np.testing.assert_allclose(flow.examples.phi.squared_norms(self.pool.batch, places) + 1.0, norms, rtol=1e-6)
+        assert self.expanded == (kind == "features")
+        phi_of_mine = Linear(n_features=1 << 10) if self.expanded else flow.examples.phi
+        np.testing.assert_allclose(phi_of_mine.squared_norms(self.pool.batch, places) + 1.0, norms, rtol=1e-6)
+        for row, place in zip(rows[:5], places[:5], strict=True):
+            w = np.random.default_rng(row).normal(size=flow.examples.dim)
+            mine, theirs = np.zeros(1), np.zeros(1)
+            phi_of_mine.dot(self.pool.batch, np.array([place], np.uint32), w, mine)
+            flow.examples.phi.dot(batch, np.array([row], np.uint32), w, theirs)
+            assert mine[0] == pytest.approx(theirs[0])
 
     monkeypatch.setattr(Store, "add", checked)
     begun = Store.begin_round
@@ -256,6 +277,9 @@ def flow_of_kind(kind):
         return mixed(
             flow_of(SparseRows(rows.offsets, rows.indices, None, rows.n_features), Linear(), y, 3.0), with_ones
         )
+    if kind == "features":
+        batch, y = mails()
+        return flow_of(batch, BagOfWords(bits=10), y, 0.1)
     if kind == "double, then single":
         return mixed(flow_of(DenseRows(X), Linear(), y, 3.0), lambda batch: DenseRows(batch.values.astype(np.float32)))
     letters = np.frombuffer(b"ACGT", np.uint8)[np.digitize(X, [-0.7, 0.0, 0.7])]
@@ -273,7 +297,7 @@ def unbroken_run(kind):
 
 @pytest.mark.parametrize("at", [3, 40, 150])
 @pytest.mark.parametrize(
-    "kind", ["dense", "sparse", "binary, then with values", "double, then single", "one length, then any"]
+    "kind", ["dense", "sparse", "binary, then with values", "double, then single", "one length, then any", "features"]
 )
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, at, kind):
     settings, unbroken = RESUMED, unbroken_run(kind)
@@ -299,7 +323,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, at, kind):
     assert [row.dual for row in resumed.trace] == [row.dual for row in unbroken.trace]
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "binary, then with values", "one length, then any"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "binary, then with values", "one length, then any", "features"])
 @pytest.mark.parametrize("factor", [0.5, 1.7])
 def test_a_run_goes_on_with_less_or_more_memory_than_it_had(tmp_path, kind, factor):
     settings = Settings(tol=1e-4, seed=5, max_passes=4)
@@ -320,11 +344,12 @@ def test_a_store_with_less_room_takes_what_fits_of_what_there_was(tmp_path):
     alphas = [np.random.default_rng(0).random(300)]
     full = Store(flow, alphas, 20_000, 0)
     rows = np.arange(0, 300, 2)
-    batch, ones = DenseRows(X[rows]), np.ones(len(rows))
-    full.add(rows, batch, Columns.of([y[rows]], ones), ones, [alphas[0][rows]], [np.ones(len(rows), np.uint8)])
+    ones = np.ones(len(rows))
+    whole = problem(X, y, dense=True)
+    full.add(whole, rows, ones, [alphas[0][rows]], [np.ones(len(rows), np.uint8)])
     assert len(full) == len(rows)
     small = Store(flow, alphas, 5000, 0)
-    small.restore(full.state(), 0.0)
+    small.restore(full.state())
     assert 0.5 * 5000 < small.pool.nbytes <= 5000
     places = small.places()
     kept = small.rows[places]
@@ -497,3 +522,55 @@ def test_pieces_may_be_empty():
 
     flow.examples.read = with_empty
     assert stream(flow, Settings())[0].gap <= 1e-3
+
+
+def test_a_store_of_features_has_the_optimum_of_one_of_raw_rows():
+    batch, y = mails(seed=3)
+    optimum = dcd(problem(densely(BagOfWords(bits=10), batch), y, cost=0.05), TIGHT)[0].primal
+    flow = flow_of(batch, BagOfWords(bits=10), y, 0.05)
+    kept = stream(flow, Settings(tol=1e-4, max_passes=1000))[0]
+    flow.examples.keep = False
+    raw = stream(flow, Settings(tol=1e-4, max_passes=1000))[0]
+    assert kept.kept_rows > raw.kept_rows == raw.kept_bytes == 0
+    assert 0 < kept.kept_bytes <= flow.examples.memory
+    assert [kept.primal, raw.primal] == pytest.approx([optimum] * 2, rel=1e-4)
+
+
+def densely(phi, batch):
+    """phi of all rows written out."""
+    out = np.zeros((len(batch), phi.dim))
+    for row, sums in enumerate(out):
+        phi.add(batch, np.array([row], np.uint32), np.ones(1), sums)
+    return out
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_run_goes_on_with_and_without_features_that_are_kept(tmp_path, before):
+    file = Checkpoint(str(tmp_path / "c"))
+    flow = flow_of_kind("features")
+    flow.examples.keep = before
+    first = stream(flow, Settings(tol=1e-4, max_passes=3, checkpoint=file))[0]
+    assert (first.kept_rows > 0) == before
+    flow.examples.keep = not before
+    last = stream(flow, Settings(tol=1e-4, max_passes=300, checkpoint=file, resume=True))[0]
+    assert last.kept_rows == 0  # what lies raw in memory stays so
+    assert last.reason is Reason.CONVERGED
+
+
+def test_features_are_made_twice_when_rows_arrive_and_once_for_the_proof():
+    """Once to see which would move; of those, lengths, visit and store share what is made, as all that a proof asks."""
+    batch, y = mails(n=60, seed=5)
+    made = []
+
+    class Counted(BagOfWords):
+        def fill(self, batch, rows, block):
+            made.extend(batch[int(row)] for row in rows)
+            super().fill(batch, rows, block)
+
+    flow = flow_of(batch, Counted(bits=10), y, 10.0, memory=1 << 20)
+    for keep in (True, False):
+        made.clear()
+        flow.examples.keep = keep
+        stream(flow, Settings(tol=1e-9, max_passes=1))
+        counts = [made.count(batch[row]) for row in range(len(batch))]
+        assert max(counts) == 3 if keep else min(counts) > 3

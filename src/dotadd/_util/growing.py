@@ -24,7 +24,7 @@ class Growing:
             self._array = self._array.astype(dtype)
         stop = self._used + len(more)
         if stop > len(self._array):
-            self._resize(max(stop, len(self._array) * 5 // 4))
+            self._resize(max(stop, len(self._array) * 9 // 8))  # what is there beyond its end counts as memory
         self._array[self._used : stop] = more
         self._used = stop
 

@@ -256,7 +256,7 @@ class OnTheWay:
         """The problem, or all problems of the folds and values of C that are tried."""
         return self.survey.problem(
             targets or self.targets, self.memory, Loss.named(svm.loss), Intercept(svm.intercept),
-            dtype=np.dtype(svm.dtype).type, threads=thread_count(svm.n_jobs), tried=tried,
+            dtype=np.dtype(svm.dtype).type, threads=thread_count(svm.n_jobs), keep=svm.keep, tried=tried,
         )  # fmt: skip
 
     def found(self, source: Source, results: list[Result], solver: str, why: str) -> Found:

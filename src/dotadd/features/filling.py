@@ -40,10 +40,11 @@ class Filling:
 
     def __init__(self, phi: FeatureMap, batch: Batch, dtype: type = np.float32, budget: Budget | None = None) -> None:
         self.phi, self.batch, self.dtype = phi, batch, dtype
-        self._given = phi.view(batch)
+        self.given = phi.view(batch)
+        """A block of all rows, where they lie in memory as they should be."""
         self.kept: KeptRows | None = None
-        if self._given is not None:
-            self._mean = _mean_length(self._given)
+        if self.given is not None:
+            self._mean = _mean_length(self.given)
             return
         self._bound = phi.bound(batch)
         self._itemsize = np.dtype(dtype).itemsize + (4 if phi.dim <= 2**32 else 8)
@@ -54,12 +55,12 @@ class Filling:
     @property
     def view(self) -> Block | None:
         """A block of all rows, where they lie in memory, or have come to lie there by being kept."""
-        return self.kept.block if self.kept is not None and self.kept.complete else self._given
+        return self.kept.block if self.kept is not None and self.kept.complete else self.given
 
     @property
     def stays(self) -> bool:
         """Whether there is such a block, or will be once all rows were made."""
-        return self._given is not None or (self.kept is not None and self.kept.whole)
+        return self.given is not None or (self.kept is not None and self.kept.whole)
 
     def blocks(self, rows: np.ndarray, *, ahead: bool = False, focus: bool = False) -> Iterator[Picked]:
         """The rows in this order, a block at a time. A block is valid until the next one is asked for.

@@ -94,7 +94,8 @@ class InMemory:
     @cached_property
     def threads(self) -> int:
         """A DOT of rows that need no filling is faster than their reader, who needs a thread, too."""
-        return max(1, self._threads - 1) if self._beside_a_reader and self.in_memory else self._threads
+        alone = self._beside_a_reader and self._filling.given is not None
+        return max(1, self._threads - 1) if alone else self._threads
 
     @property
     def dim(self) -> int:
@@ -150,6 +151,18 @@ class InMemory:
     ) -> Generator[tuple[InMemory, Columns | None], None, None]:
         """All rows in pieces, which is one; its columns are those of the whole."""
         yield self, None
+
+    def keeping(self, nbytes: int) -> InMemory:
+        """The same, of which features are kept in at most so many bytes, while several things are asked of some
+        rows."""
+        other = copy(self)
+        other._budget = Budget(nbytes)
+        other.__dict__.pop("_filling", None)
+        return other
+
+    def asked_again(self, piece: InMemory) -> InMemory:
+        """A piece of which several things are asked: it keeps what it may."""
+        return piece
 
     def column(self, dtype: type, count: int = 1) -> np.ndarray:
         """Zeros for all rows."""

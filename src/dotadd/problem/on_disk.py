@@ -25,6 +25,7 @@ from dotadd.problem.examples import Asked, InMemory, Seen
 PIECES = 10  # that the memory would hold: some are being read, decoded and worked on while the rest is kept
 IN_FLIGHT = 3  # pieces that are being read, decoded and worked on at a time
 LARGEST, SMALLEST = 8 << 20, 1 << 20  # bytes of a piece: more are not read faster, fewer are not worth a walk over w
+FEATURE_BYTES = 32 << 20  # of features that are kept while several things are asked of a piece, beside the memory
 ROW_BYTES = 8  # of memory for each row, or all of the least: what its dual variable takes anyway
 LEAST = 4 << 20  # bytes that all data can be read with
 
@@ -42,7 +43,8 @@ def least_memory(rows: int) -> int:
 class OnDisk:
     """phi over so many rows, which `read` brings in pieces of at most about so many bytes, from the first row on.
 
-    `memory` is what examples may take in bytes: those that are kept, and those that are being read.
+    `memory` is what examples may take in bytes: those that are kept, and those that are being read. With `keep`, their
+    features are kept meanwhile where they take longer to be made than to be read.
     """
 
     first_row = 0
@@ -58,8 +60,10 @@ class OnDisk:
         *,
         dtype: type = np.float32,
         threads: int = 1,
+        keep: bool = True,
     ) -> None:
         require_room(phi)
+        self.keep = keep
         self.phi, self.read, self.memory, self.dtype, self.threads = phi, read, memory, dtype, threads
         self._rows = rows
         self.passes = 0  # readings of all rows, to answer requests
@@ -92,6 +96,10 @@ class OnDisk:
         return InMemory(
             self.phi, batch, dtype=self.dtype, threads=threads, first_row=first_row, beside_a_reader=beside_a_reader
         )
+
+    def asked_again(self, piece: InMemory) -> InMemory:
+        """A piece of which several things are asked: features are kept meanwhile."""
+        return piece.keeping(FEATURE_BYTES) if self.keep else piece
 
     def pieces(
         self, nbytes: int | None = None, *, after: int = 0

@@ -111,6 +111,10 @@ class Problem(Generic[Over]):
         """The same, the next piece being read while this one is worked on, if there is more than one thread."""
         return ReadAhead(self.pieces(nbytes, after=after), ahead=self.examples.reads_ahead)
 
+    def asked_again(self, piece: Piece) -> Piece:
+        """A piece of this problem of which several things are asked, so that features are worth keeping meanwhile."""
+        return replace(piece, examples=self.examples.asked_again(piece.examples))
+
     @property
     def rows(self) -> slice:
         """Which rows of the whole they are, where this is a piece."""

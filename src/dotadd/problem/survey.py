@@ -112,6 +112,7 @@ class Survey:
         *,
         dtype: type = np.float32,
         threads: int = 1,
+        keep: bool = True,
         tried: Tried | None = None,
     ) -> Problem[OnDisk]:
         """The problem of separating these classes, with so much memory for examples; or, with folds and values of C to
@@ -120,7 +121,7 @@ class Survey:
         def read(nbytes: int) -> Iterator[tuple[Batch, Columns]]:
             return self.pieces(targets, nbytes, tried)
 
-        examples = OnDisk(self.phi, read, self.tally.rows, memory, dtype=dtype, threads=threads)
+        examples = OnDisk(self.phi, read, self.tally.rows, memory, dtype=dtype, threads=threads, keep=keep)
         count = len(targets.problems) if tried is None else tried.count(targets)
         return Problem(examples, PassingColumns(count), loss, intercept)
 

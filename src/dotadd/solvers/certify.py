@@ -212,6 +212,7 @@ def certify(
         with problem.read() as pieces:
             for piece in pieces:
                 if blind:
+                    piece = problem.asked_again(piece)
                     show(piece, blind)
                 coefficients = [some for judge in group for some in judge.coefficients(piece, piece.rows)]
                 if slots is None:

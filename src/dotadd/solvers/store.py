@@ -1,4 +1,4 @@
-"""Store: the examples that StreamSVM keeps in memory, raw, within a budget of bytes.
+"""Store: the examples that StreamSVM keeps in memory, within a budget of bytes: raw, or their features.
 
 Beside each lie its number, its code and weight, its length and its dual variables. The dual variables of rows in the
 store are those in the store; they go back to where all are kept when the row leaves. Rows leave because they have told
@@ -13,11 +13,12 @@ from contextlib import closing
 import numpy as np
 
 from dotadd.core.block import row_numbers
-from dotadd.data.batches import Batch
+from dotadd.data.batches import Batch, SparseRows
 from dotadd.data.pool import LOOSE, Pool
 from dotadd.data.ragged import joined
 from dotadd.problem.columns import NO_WEIGHT, Columns
 from dotadd.problem.examples import InMemory
+from dotadd.problem.expanded import expanded, over_features, worth_expanding
 from dotadd.problem.on_disk import OnDisk
 from dotadd.problem.problem import Piece, Problem
 from dotadd.solvers.run import shuffle
@@ -37,6 +38,8 @@ class Store:
     def __init__(self, problem: Problem[OnDisk], alphas_of_all: list[np.ndarray], capacity: int, seed: int) -> None:
         self.problem, self.alphas_of_all, self.capacity = problem, alphas_of_all, capacity
         self.beside = bytes_beside(len(problem))
+        self.expanded: bool | None = None if problem.examples.keep else False
+        """Whether features lie in the pool, and not raw rows; None until rows were seen."""
         self.kept = np.zeros(len(problem.examples), np.bool_)  # of every row, whether it is here
         self.pool: Pool | None = None
         self.random = np.random.default_rng(seed)
@@ -58,35 +61,49 @@ class Store:
     def full(self) -> bool:
         return self.pool is not None and self.pool.nbytes > FULL * self.capacity
 
+    @property
+    def features(self) -> tuple[int, int]:
+        """Of how many rows features are here, and in how many bytes."""
+        if not self.expanded or self.pool is None:
+            return 0, 0
+        places = self.places()
+        return len(places), int(self.pool.batch.row_bytes()[places].sum())
+
     def places(self) -> np.ndarray:
         """Where the rows are."""
         return np.flatnonzero(self.present)
 
     def add(
         self,
-        rows: np.ndarray,
-        batch: Batch,
-        columns: Columns,
+        piece: Piece,
+        stay: np.ndarray,
         norms: np.ndarray,
         alphas: Sequence[np.ndarray],
         active: Sequence[np.ndarray],
     ) -> None:
-        """Keep these rows; others leave at random if there is no room."""
-        if not len(rows):
+        """Keep these rows of a piece; others leave at random if there is no room."""
+        if not len(stay):
             return
-        batch, fit = self._make_room(batch.own())
+        if self.expanded is None:
+            self.expanded = worth_expanding(piece.examples, stay, self.capacity / len(self.kept) - self.beside)
+        batch, fit = self._make_room(self._rows_of(piece, stay))
         assert self.pool is not None
         room = self.pool.room
         places = self.pool.put(batch)
         if self.pool.room != room:
             self.examples = None  # or rows would stay in memory where they lay before, too
         several = ([array[fit] for array in some] for some in (alphas, active))
-        self._note(places, rows[fit], columns.take(fit), norms[fit], *several)
+        stay = stay[fit].astype(np.int64)
+        self._note(places, piece.rows.start + stay, piece.columns.take(stay), norms[fit], *several)
         self._changed = True
         if len(self.order):  # what lies there now is not what was to be visited
             new = np.zeros(len(self.rows), np.bool_)
             new[places] = True
             self.order = self.order[~new[self.order]]
+
+    def _rows_of(self, piece: Piece, rows: np.ndarray) -> Batch:
+        """These rows as they lie in the pool."""
+        return expanded(piece.examples, rows) if self.expanded else piece.examples.batch.take(rows).own()
 
     def begin_round(self, rng: np.ndarray) -> int:
         """Put all rows that are active in any of the problems in random order; returns how many."""
@@ -101,7 +118,8 @@ class Store:
         """The next so many places of this round, and phi over the batch of all places."""
         if self.examples is None:
             assert self.pool is not None
-            self.examples = self.problem.examples.over(self.pool.batch)
+            over = over_features if self.expanded else OnDisk.over
+            self.examples = over(self.problem.examples, self.pool.batch)
         some, self.order = self.order[:count], self.order[count:]
         return self.examples, some[self.present[some]]
 
@@ -129,12 +147,13 @@ class Store:
         if self.pool is None:
             return {}
         places = self.places()
-        state = {"rows": self.rows[places], "order": self.order, "changed": np.array([self._changed])}
+        state = {"rows": self.rows[places], "order": self.order, "norms": self.norms[places]}
+        state |= {"changed": np.array([self._changed]), "expanded": np.array([bool(self.expanded)])}
         state |= {f"active.{k}": active[places] for k, active in enumerate(self.active)}
         return state | {f"pool.{name}": array for name, array in self.pool.layout(places).items()}
 
-    def restore(self, state: Mapping[str, np.ndarray], step: float) -> None:
-        """Read the rows again that were here; their dual variables are where all are. `step` is added to lengths.
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Read the rows again that were here; their dual variables are where all are.
 
         They come to the places where they were. Where there is less room now than there was then, they come as new
         ones, and push each other out.
@@ -145,13 +164,15 @@ class Store:
         by_number = np.argsort(rows)
         layout = {name[len("pool.") :]: array for name, array in state.items() if name.startswith("pool.")}
         pool: Pool | None = None
+        was = bool(state["expanded"][0])
+        self.expanded = was and self.problem.examples.keep
         with closing(self.problem.pieces()) as pieces:
             for number, piece in enumerate(pieces):
-                if number == 0:
-                    kind = type(piece.examples.batch.typical())
+                if number == 0 and self.expanded == was:
+                    kind = SparseRows if self.expanded else type(piece.examples.batch.typical())
                     self.pool = pool = Pool.again(layout, kind, self.capacity, self.beside)
                 first, stop = np.searchsorted(rows, [piece.rows.start, piece.rows.stop], sorter=by_number)
-                self._restore_rows(piece, by_number[first:stop], state, layout, pool, step)
+                self._restore_rows(piece, by_number[first:stop], state, layout, pool)
                 if stop == len(rows):
                     break
         if pool is not None:
@@ -165,18 +186,17 @@ class Store:
         state: Mapping[str, np.ndarray],
         layout: Mapping[str, np.ndarray],
         pool: Pool | None,
-        step: float,
     ) -> None:
         """Put the rows of a piece back that were here: those of these numbers in the state."""
         rows = state["rows"][mine]
         at = rows - piece.rows.start
-        batch = piece.examples.batch.take(at).own()
-        norms = self.problem.examples.phi.squared_norms(batch, np.arange(len(batch))) + step
+        norms = state["norms"][mine]
         alphas = [np.array(alpha[rows]) for alpha in self.alphas_of_all]
         active = [state[f"active.{k}"][mine] for k in range(len(self.problem))]
         if pool is None:
-            self.add(rows, batch, piece.columns.take(at), norms, alphas, active)
+            self.add(piece, at, norms, alphas, active)
             return
+        batch = self._rows_of(piece, at)
         if not pool.takes(batch):  # the pool was made wide enough for all of them
             batch = joined([pool.batch.slice(0, 0), batch])
         places = layout["places"][mine]
@@ -287,7 +307,7 @@ class Store:
 
 
 def bytes_beside(problems: int) -> int:
-    """Bytes that an example in memory takes beside its raw row: number, code, weight, length, offsets; and for
+    """Bytes that an example in memory takes beside its row: number, code, weight, length, offsets; and for
     each binary problem alpha and whether it is active."""
     return 48 + 10 * problems
 

@@ -22,13 +22,14 @@ the tolerance, or M+ - M- is as good as zero, one more pass proves it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from dotadd._util.ahead import ReadAhead
 from dotadd.core.block import inner_product, row_numbers
-from dotadd.core.losses import total_dual_term, total_loss
+from dotadd.core.losses import Loss, total_dual_term, total_loss
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import IN_FLIGHT, OnDisk, piece_bytes
 from dotadd.problem.problem import Intercept, Piece, Problem
@@ -133,7 +134,10 @@ class _Trainer:
 
     def _arrive(self, piece: Piece) -> None:
         """Look at all examples of a piece, visit those that would move, keep those that may move again."""
-        problem, at, examples, columns = self.problem, self.at, piece.examples, piece.columns
+        problem, at, columns, again = self.problem, self.at, piece.columns, self.problem.asked_again(piece)
+        examples = again.examples
+        if problem.loss is Loss.LOGISTIC:  # of which all would
+            piece = again
         if not at.step and problem.intercept is not Intercept.NONE:
             free = problem.intercept is Intercept.FREE
             at.step = max(float(examples.squared_norms().mean()), 1e-3) if free else 1.0
@@ -154,10 +158,8 @@ class _Trainer:
         moved = [Variables(columns[k], alphas[k], active[k]) for k in range(len(problem))]
         gaps = self._visit(examples, order, moved, norms)
         stay = wanted[np.logical_or.reduce([some[wanted] for some in active]).astype(np.bool_)]
-        self.store.add(
-            piece.rows.start + stay.astype(np.int64), examples.batch.take(stay), columns.take(stay), norms[stay],
-            [alpha[stay] for alpha in alphas], [some[stay] for some in active],
-        )  # fmt: skip
+        several = ([array[stay] for array in some] for some in (alphas, active))
+        self.store.add(again, stay, norms[stay], *several)
         for k, gap in enumerate(gaps):
             at.new_gap[k] += gap
 
@@ -282,12 +284,13 @@ class _Trainer:
         self.rng[:] = saved["rng"]
         self.store.random.bit_generator.state = saved["random"]
         self.at = Standing.of_record(saved.record, self.settings.tol)
-        self.store.restore(saved.below("store."), self.at.step)
+        self.store.restore(saved.below("store."))
 
     def _result(self, k: int, reason: Reason, certificate: Certificate) -> Result:
         run = Run(k, self.ws[k], self.alphas[k])
         run.passes, run.trace, run.reason, run.certificate = self.at.passes, self.at.trace[k], reason, certificate
-        return run.result(self.clock.seconds)
+        rows, nbytes = self.store.features
+        return replace(run.result(self.clock.seconds), kept_rows=rows, kept_bytes=nbytes)
 
     def _wait(self, pieces: ReadAhead[Piece]) -> None:
         while not pieces.wait(TELL_EVERY):

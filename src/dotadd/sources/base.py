@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dotadd.sources.table import Layout
 
 CHUNK_BYTES = 32 << 20
+SHARE, LEAST = 64, 1 << 20  # of a limit, and bytes of a chunk at least: what is read becomes several times as large
 Options = dict[str, Any]  # of `open`, by name
 Rows = slice | np.ndarray  # numbers of rows
 REMEMBERED = ("format", "label", "separator", "column", "zero_based", "dtype", "size", "symbols", "semiring")
@@ -229,7 +230,8 @@ class Source:
 
         As soon as they turn out to take more than `limit` bytes, they are let go and TooLargeError is raised.
         """
-        chunks = iter(self.chunks(self.stride))
+        nbytes = self.stride if limit is None else min(self.stride, max(LEAST, limit // SHARE))
+        chunks = iter(self.chunks(nbytes))
         first = next(chunks, None)
         if first is None:
             raise DataError("has no examples", self.name)
