@@ -49,6 +49,47 @@ def test_peak_memory_is_the_budget_plus_w_and_alpha_plus_300_mb(tmp_path):
     assert run(path, budget) <= budget + 4 * width + 9 * rows + 300_000_000
 
 
+GROWN = """
+import sys
+import warnings
+from dotadd import LinearSVM
+warnings.simplefilter("ignore")
+
+def peak():
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024
+
+phi = "(Number('n0', 'n1') + Category(" + ", ".join(f"'c{k}'" for k in range(30)) + ")).hashed(16)"
+for path, memory in ((sys.argv[1], "100kB"), (sys.argv[2], sys.argv[3])):
+    before = peak()
+    svm = LinearSVM(phi, C=0.1, memory=memory, max_passes=2, n_jobs=2).fit(path, keep_cache=False)
+    assert svm.result_.solver == "stream", svm.result_.solver
+    assert 0 < svm.result_.kept_bytes <= int(memory.replace("kB", "000")), svm.result_.kept_bytes
+print(peak() - before)
+"""
+
+
+def table(path, rows):
+    """A CSV of numbers and words, of which rows in memory take several times as much as in the file."""
+    rng = np.random.default_rng(rows)
+    values, numbers = rng.integers(0, 1000, (rows, 30)), rng.normal(size=(rows, 2)).round(2)
+    y = (values[:, 0] + (rng.random(rows) < 0.2)) % 2
+    with open(path, "w") as file:
+        file.write(",".join(["label", "n0", "n1", *(f"c{k}" for k in range(30))]) + "\n")
+        for label, pair, row in zip(y.tolist(), numbers.tolist(), values.tolist(), strict=True):
+            file.write(",".join([str(label), *map(str, pair), *map(hex, row)]) + "\n")
+    return str(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="peak memory is read from /proc")
+def test_a_table_that_turns_out_too_large_to_be_loaded_grows_the_process_by_the_budget_and_100_mb(tmp_path):
+    """While it is loaded in vain, copied, trained on with its features kept, and proved."""
+    budget = 15_000_000
+    few, many = table(tmp_path / "few.csv", 1000), table(tmp_path / "many.csv", 80_000)
+    command = [sys.executable, "-c", GROWN, few, many, str(budget)]
+    grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert grown <= budget + 100_000_000
+
+
 def libsvm(path, rows=3000, seed=0):
     rng = np.random.default_rng(seed)
     w = rng.normal(size=50)

@@ -158,7 +158,7 @@ class Store:
         They come to the places where they were. Where there is less room now than there was then, they come as new
         ones, and push each other out.
         """
-        if not state:
+        if "norms" not in state:  # there were none, or an earlier version wrote it: they come again with the next pass
             return
         rows = state["rows"]
         by_number = np.argsort(rows)

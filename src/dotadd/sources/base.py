@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dotadd.sources.table import Layout
 
 CHUNK_BYTES = 32 << 20
-SHARE, LEAST = 64, 1 << 20  # of a limit, and bytes of a chunk at least: what is read becomes several times as large
+SHARE, LEAST = 128, 1 << 20  # of a limit, and bytes of a chunk at least: what is read becomes several times as large
 Options = dict[str, Any]  # of `open`, by name
 Rows = slice | np.ndarray  # numbers of rows
 REMEMBERED = ("format", "label", "separator", "column", "zero_based", "dtype", "size", "symbols", "semiring")
