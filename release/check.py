@@ -91,6 +91,8 @@ def agree(root: Path = ROOT) -> str:
         name, bound = re.fullmatch(r"([\w-]+)(.*)", line).groups()
         conda = "pyarrow-core" if name == "pyarrow" else name  # the part that we use
         require(f"- {conda} {bound}\n" in recipe, f"recipe/meta.yaml does not need {conda} {bound}")
+    kernels = told["optional-dependencies"]["kernels"]
+    require(kernels == [f"dotadd-kernels=={version}"], f"the extra kernels is {kernels}, and not of {version}")
     oldest = told["requires-python"].removeprefix(">=")
     require(
         oldest == supported(root)[0], f"requires-python begins with {oldest}, classifiers with {supported(root)[0]}"

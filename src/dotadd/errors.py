@@ -101,8 +101,9 @@ EXTRAS = {
     "distributed": "dask",
     "pybigtools": "genomics",
     "pysam": "genomics",
+    "dotadd_kernels": "kernels",
 }
-NAMES = {"PIL.Image": "pillow", "distributed": "Dask"}
+NAMES = {"PIL.Image": "pillow", "distributed": "Dask", "dotadd_kernels": "dotadd-kernels"}
 
 
 def require_extra(module: str, what: str, instead: str = "") -> None:

@@ -54,7 +54,7 @@ def test_a_missing_part_is_told_with_the_command_that_installs_it(told, monkeypa
     shown = told()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for module, extra in errors.EXTRAS.items():
-        package = {"PIL.Image": "pillow"}.get(module, module)
+        package = {"PIL.Image": "pillow", "dotadd_kernels": "dotadd-kernels"}.get(module, module)
         assert any(line.startswith(package) for line in extras[extra])
         assert f"pip install 'dotadd[{extra}]'" in shown
 

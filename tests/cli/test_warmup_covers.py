@@ -16,11 +16,11 @@ from dotadd import _jit
 NOTED = """
 import sys
 from dotadd import _jit
-asked, load = set(), _jit._KernelCache.load_overload
+asked, load = set(), _jit.KernelCache.load_overload
 def noted(cache, signature, context):
-    asked.add(f"{cache._name(signature, context.codegen())} {signature}")
+    asked.add(f"{cache.name(signature, context.codegen().magic_tuple())} {signature}")
     return load(cache, signature, context)
-_jit._KernelCache.load_overload = noted
+_jit.KernelCache.load_overload = noted
 from dotadd.cli import run
 for line in sys.stdin.read().splitlines():
     assert run(line.split("|")) == 0, line

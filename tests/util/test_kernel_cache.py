@@ -43,7 +43,7 @@ def test_a_full_disk_is_told_once_with_the_folder_and_the_run_goes_on(tmp_path, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(PrivateStore, "put", full)
-    monkeypatch.setattr(_jit._KernelCache, "save_error_told", False)
+    monkeypatch.setattr(_jit.KernelCache, "save_error_told", False)
     monkeypatch.setattr(_jit, "STORE", PrivateStore.at(tmp_path / "kernels"))
     for added in (1, 2):
         assert _jit.kernel(lambda x, added=added: x + added)(1) == 1 + added
@@ -153,7 +153,7 @@ def recipe(tmp_path, text):
     spec = importlib.util.spec_from_file_location("some_module", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return _jit._recipe(module.outer)
+    return _jit.keeping.recipe(module.outer)
 
 
 MODULE = """

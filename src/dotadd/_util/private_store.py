@@ -63,7 +63,7 @@ class PrivateStore:
                     os.utime(path)  # so that `prune` sees that it is in use
         except OSError:
             return None
-        return content[DIGEST:] if _digest(content[DIGEST:]) == content[:DIGEST] else None
+        return whole(content)
 
     def put(self, name: str, content: bytes) -> None:
         """Keep this under the name, whole or not at all. Raises OSError where it cannot be written."""
@@ -116,6 +116,11 @@ class PrivateStore:
         with suppress(OSError):
             return [other for other in self.folder.parent.glob(pattern) if other != self.folder and is_private(other)]
         return []
+
+
+def whole(content: bytes) -> bytes | None:
+    """What a file of a store holds, or None if it is damaged."""
+    return content[DIGEST:] if _digest(content[DIGEST:]) == content[:DIGEST] else None
 
 
 def _digest(content: bytes) -> bytes:

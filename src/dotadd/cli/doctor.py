@@ -31,6 +31,7 @@ SERVES = {
     "distributed": "clusters",
     "pybigtools": "bigWig",
     "pysam": "BCF",
+    "dotadd_kernels": "a first fit that does not wait for the compiler",
 }
 SWITCHES = ("DOTADD_", "NUMBA_", "OMP_", "MKL_", "OPENBLAS_")  # variables that change how things run
 
@@ -103,16 +104,18 @@ def _optional(module: str) -> dict[str, str | bool]:
 
 def _cache() -> Record:
     """Where compiled code is kept; None for the folder if there is none that can be used."""
-    from dotadd._util.compiled_code import EARLIER, open_store
+    from dotadd._util.compiled_code import EARLIER, installed_code, open_store
     from dotadd._util.private_store import UNUSED
 
-    store = open_store()
+    store, came = open_store(), installed_code()
+    installed = None if came is None else {"folder": str(came.folder), **came.made}
     if store is None:
-        return {"folder": None}
+        return {"folder": None, "installed": installed}
     files, now = store.files(), time.time()
     earlier = store.siblings(EARLIER)
     return {
         "folder": str(store.folder),
+        "installed": installed,
         "writable": store.writable,
         "files": len(files),
         "bytes": sum(status.st_size for _, status in files),
@@ -146,6 +149,13 @@ def _lines(found: Record) -> dict[str, str]:
         lines["compiled code"] = kept if cache["writable"] else f"{kept}; it is only read: nothing can be written there"
         if cache["files"] < 2:  # there may be the mark of when it was pruned
             lines["compiled code"] += "; `dotadd warmup` compiles all of it at once"
+    if made := cache["installed"]:
+        versions = {"dotadd": found["dotadd"], "numba": found["packages"]["numba"], "python": found["python"]}
+        other = [
+            f"{name} {made[name]}" for name, here in versions.items() if not f"{here}.".startswith(f"{made[name]}.")
+        ]
+        unused = f"; not used, for it is of {' and '.join(other)}" if other else ""
+        lines["installed code"] = f"for processors of {made['level']}, in {made['folder']}{unused}"
     if earlier := cache.get("folders_of_earlier_versions"):
         lines["earlier code"] = f"{len(earlier)} folders; they go a month after their last use"
     if found["environment"]:

@@ -1,0 +1,198 @@
+"""The only package that names Numba: flags, and the line on screen while something compiles.
+
+`kernel` marks a function that Python calls; it is compiled on first use for the types it meets and kept on disk
+(`keeping.py`). `inner` marks a function that only kernels call; it is compiled into them (`linking.py`).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dotadd._util.compiled_code import EARLIER, open_store
+from dotadd._util.private_store import PrivateStore
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Importing Numba makes some hundred thousand objects that stay; looking for garbage among them takes 0.1 s.
+
+    Freezing and thawing makes old objects of them without a look, or the next small collection would take them all on.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            if gc.get_freeze_count() == 0:
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+
+with _no_garbage_collection():
+    import numba
+    from numba.core import event
+
+    from dotadd._jit.keeping import KernelCache, config, say
+    from dotadd._jit.linking import only_linked
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Everything that lets a sum be reordered and vectorised; not nnan and ninf, so NaN and infinity stay what they are.
+FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
+OPTIONS |= {"no_cfunc_wrapper": True}  # a second door into each function, which nobody here calls it by
+JIT_DISABLED = bool(config.DISABLE_JIT)
+
+
+def _wake_numba() -> None:
+    """Let Numba load what it loads before its first kernel, but for scipy.linalg.
+
+    It would import that (0.2 s) only to see whether there is a BLAS. There is: SciPy is installed with this package.
+    Numba still imports it where a kernel calls np.dot.
+    """
+    try:
+        from numba.core.registry import cpu_target
+        from numba.np import linalg
+
+        ensure_blas = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            import numba.np.arraymath as arraymath
+
+            arraymath.ensure_blas = ensure_blas
+        finally:
+            linalg.ensure_blas = ensure_blas
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
+    except (ImportError, AttributeError):  # another Numba, laid out otherwise: only slower
+        return
+
+
+def _open_store() -> PrivateStore | None:
+    store = open_store()
+    if store is not None and store.writable:
+        store.prune(siblings=EARLIER)
+    return store
+
+
+STORE = None if JIT_DISABLED else _open_store()
+
+
+class _CompileNotice(event.Listener):
+    """Says once in a process that something compiles, so that nobody wonders about the wait. Meanwhile no garbage is
+    looked for: compiling makes objects by the hundred thousand, and looking through them took a tenth of its time."""
+
+    def __init__(self) -> None:
+        self.said = self.paused = False
+        self.depth = 0  # of functions that are compiled for others; Numba lets one thread compile at a time
+
+    def on_start(self, event: Any) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.paused = gc.isenabled()
+            gc.disable()
+        self.say(event)
+
+    def say(self, event: Any) -> None:
+        if self.said or not event.data["dispatcher"].py_func.__module__.startswith("dotadd"):
+            return
+        self.said = True
+        if STORE is None:
+            end = "; no cache folder can be written, so each run does this again: set DOTADD_CACHE_DIR to one that can"
+        else:
+            end = " (kept for later runs; `dotadd warmup` does all of it at once)"
+        say(f"dotadd: compiling for this machine{end}")
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if self.depth == 0 and self.paused:
+            gc.enable()
+
+
+NOTICE = _CompileNotice()
+
+if not JIT_DISABLED:
+    with _no_garbage_collection():
+        _wake_numba()
+    event.register("numba:compile", NOTICE)
+
+
+KERNELS: list[Any] = []  # all that Python calls, so that a test can count what they were compiled for
+
+
+def kernel(function: Function) -> Function:
+    """A compiled function that Python calls: plain arrays and scalars in, GIL released, machine code kept on disk."""
+    return _kept(function, exact=False)
+
+
+def exact_kernel(function: Function) -> Function:
+    """A kernel whose sums and products are taken as they are written: for those that carry rounding errors along."""
+    return _kept(function, exact=True)
+
+
+def _kept(function: Function, *, exact: bool) -> Function:
+    dispatcher = numba.njit(**OPTIONS | ({"fastmath": False} if exact else {}))(function)
+    KERNELS.append(dispatcher)
+    if not JIT_DISABLED:
+        dispatcher._cache = KernelCache(function, STORE, exact)  # where cache=True puts one of Numba's own
+    return dispatcher
+
+
+def inner(function: Function) -> Function:
+    """A compiled function that only kernels call."""
+    return only_linked(function, OPTIONS)
+
+
+class _Alias:
+    """Carries a read-only array's memory to NumPy under a writable flag, and keeps its owner alive."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.owner = array
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The same memory as Numba's plainest type: contiguous, and not marked read-only.
+
+    Numba compiles a kernel anew for read-only arrays, and Arrow buffers and memory maps are read-only. Kernels never
+    write to what they read from, so one compilation serves both.
+    """
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else np.asarray(_Alias(array))
+
+
+def _make_prefetch() -> Any:
+    """`prefetch(array, k)`: ask for the cache line of array[k] before it is needed. Does nothing without the JIT."""
+    if JIT_DISABLED:
+        return lambda array, k: None
+
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[misc]  # Numba's decorators have no types
+    def prefetch(typing_context: Any, array: Any, k: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), byte_pointer)
+            declared = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
+            call = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], declared)
+            builder.call(call, [address, int32(0), int32(3), int32(1)])  # read, keep in all caches, data
+            return context.get_dummy_value()
+
+        return types.void(array, k), generate
+
+    return prefetch
+
+
+prefetch = _make_prefetch()
