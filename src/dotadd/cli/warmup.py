@@ -89,6 +89,11 @@ def _vectors() -> None:
         dense = np.eye(8, 3, dtype=dtype)
         for data in (dense, scipy.sparse.csr_matrix(dense)):
             LinearSVM(random_state=0).fit(data, y).predict(data)
+    wide = np.random.default_rng(0).normal(
+        size=(200, 5)
+    )  # so many rows are left in the end that they are solved together
+    for data in (wide, scipy.sparse.csr_matrix(wide)):
+        LinearSVM(solver="dcd", random_state=0).fit(data, np.where(wide[:, 0] > 0, 1, -1))
     for name, solver in that_need(Needs.ROWS, Needs.PASSES).items():
         for data in () if solver.ancestor else (dense, scipy.sparse.csr_matrix(dense)):
             LinearSVM(solver=name, loss=solver.losses[0].name.lower(), random_state=0).fit(data, y)
@@ -208,7 +213,10 @@ FILES = {
 JOBS: dict[str, Callable[[], None]] = {
     "vectors": _vectors,
     "LIBSVM text": _libsvm,
-    "k-mers": _expression("WeightedSpectrum(3) + WeightedDegree(4).hashed(6)", ["ACGTACGT", "TTGCAAGC"]),
+    "k-mers": _expression(
+        "WeightedSpectrum(3).normalized() + WeightedSpectrum(4).normalized() + WeightedDegree(4).hashed(6)",
+        ["ACGTACGT" * 18, "TTGCAAGC" * 18],  # so long that lengths are counted in a table
+    ),
     "gaps, mismatches, shifts": _expression(
         "GappySpectrum(3, 1) + MismatchSpectrum(3, 1) + WeightedDegreeShift(3, 1) + Gkm(3, 2).normalized()",
         ["ACGTACGT", "TTGCAAGC"],

@@ -273,15 +273,40 @@ def table_size(count):
     return size
 
 
+def squared_norms(
+    start: np.ndarray,
+    end: np.ndarray,
+    indices: np.ndarray | None,
+    values: np.ndarray | None,
+    at: np.ndarray,
+    distinct: bool,
+    out: np.ndarray,
+) -> None:
+    """out[j] = |row at[j]|^2."""
+    if distinct or indices is None:
+        _sum_squares(start, end, values, at, out)
+    else:
+        _sum_merged_squares(start, end, indices, values, at, out)
+
+
 @kernel
-def squared_norms(start, end, indices, values, at, distinct, out):
-    """out[j] = |row at[j]|^2. Rows that may repeat an index go through a hash table, of which each uses and clears no
-    more than the front that is large enough for it: one long row costs the others nothing."""
+def _sum_squares(start, end, values, at, out):
+    for j in range(len(at)):
+        total = 0.0
+        for k in range(np.uint64(start[at[j]]), np.uint64(end[at[j]])):
+            value = 1.0 if values is None else np.float64(values[k])
+            total += value * value
+        out[j] = total
+
+
+@kernel
+def _sum_merged_squares(start, end, indices, values, at, out):
+    """Rows that may repeat an index go through a hash table, of which each uses and clears no more than the front that
+    is large enough for it: one long row costs the others nothing."""
     longest = np.int64(0)
-    if not distinct:
-        for j in range(len(at)):
-            longest = max(longest, np.int64(end[at[j]] - start[at[j]]))
-    if longest > LONG and indices is not None:  # no more places than there are slots, however long a row is
+    for j in range(len(at)):
+        longest = max(longest, np.int64(end[at[j]] - start[at[j]]))
+    if longest > LONG:  # no more places than there are slots, however long a row is
         highest = np.int64(0)
         for j in range(len(at)):
             for k in range(np.uint64(start[at[j]]), np.uint64(end[at[j]])):
@@ -292,24 +317,20 @@ def squared_norms(start, end, indices, values, at, distinct, out):
     for j in range(len(at)):
         lo, hi = np.uint64(start[at[j]]), np.uint64(end[at[j]])
         total = 0.0
-        if distinct or indices is None:
-            for k in range(lo, hi):
-                value = 1.0 if values is None else np.float64(values[k])
-                total += value * value
-        else:
-            size = min(table_size(hi - lo), np.uint64(len(keys)))  # a shorter row may ask for more than the longest
-            # (s + v)^2 = s^2 + v (2 s + v): the squared length grows with each non-zero that arrives
-            for k in range(lo, hi):
-                value = 1.0 if values is None else np.float64(values[k])
-                key = np.uint64(indices[k]) + np.uint64(1)
-                place = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & (size - np.uint64(1))
-                while keys[place] != np.uint64(0) and keys[place] != key:
-                    place = (place + np.uint64(1)) & (size - np.uint64(1))
-                keys[place] = key
-                total += value * (2.0 * sums[place] + value)
-                sums[place] += value
-            keys[:size] = np.uint64(0)
-            sums[:size] = 0.0
+        size = min(table_size(hi - lo), np.uint64(len(keys)))  # a shorter row may ask for more than the longest
+        # (s + v)^2 = s^2 + v (2 s + v): the squared length grows with each non-zero that arrives
+        for k in range(lo, hi):
+            value = 1.0 if values is None else np.float64(values[k])
+            key = np.uint64(indices[k]) + np.uint64(1)
+            place = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & (size - np.uint64(1))
+            while keys[place] != np.uint64(0) and keys[place] != key:
+                place = (place + np.uint64(1)) & (size - np.uint64(1))
+            keys[place] = key
+            total += value * (2.0 * sums[place] + value)
+            sums[place] += value
+        for place in range(size):
+            keys[place] = np.uint64(0)
+            sums[place] = 0.0
         out[j] = total
 
 

@@ -1,7 +1,8 @@
 """The Gram matrix of some rows of phi.
 
-Features that many of the rows have are columns of a dense matrix, whose products are BLAS's. Of the others the pairs of
-rows that share one are gone through, feature by feature. What one row alone has counts on the diagonal only.
+Features that many of the rows have are columns of a dense matrix, whose products are BLAS's, as are those of dense
+rows. Of the others the pairs of rows that share one are gone through, feature by feature. What one row alone has counts
+on the diagonal only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,22 @@ FAR = 1 << 24  # slots, beyond which those that occur are sorted to be numbered
 
 def row_products(examples: InMemory, rows: np.ndarray) -> np.ndarray:
     """<phi(z_i), phi(z_j)> of these rows, in float64."""
-    return products_of(gathered(examples, rows), examples.squared_norms(rows))
+    matrix = _dense(examples, rows)
+    if matrix is None:
+        return products_of(gathered(examples, rows), examples.squared_norms(rows))
+    products = matrix @ matrix.T
+    products[np.diag_indices(len(rows))] = examples.squared_norms(rows)
+    return products
+
+
+def _dense(examples: InMemory, rows: np.ndarray) -> np.ndarray | None:
+    """These rows as a matrix, if they are dense."""
+    parts = []
+    for block, at, _ in examples.blocks(rows):
+        if block.indices is not None or block.values is None:
+            return None
+        parts.append(block.values[block.start[at][:, None] + np.arange(examples.dim)].astype(np.float64))
+    return np.concatenate(parts)
 
 
 def products_of(block: Block, squared_norms: np.ndarray) -> np.ndarray:
