@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dotadd import _jit
+from dotadd._jit import linking
 
 PROGRAM = """
 import numpy as np
@@ -83,3 +84,9 @@ def test_python_is_told_what_to_call_instead():
             double(1)
         assert quadruple(1) == 4
     assert double.py_func(1) == 2
+
+
+def test_another_numba_compiles_them_as_it_does(monkeypatch):
+    monkeypatch.setattr(linking, "TRIED", set())
+    twice = linking.only_linked(lambda x: 2.0 * x, {})
+    assert twice(4.0) == 8.0

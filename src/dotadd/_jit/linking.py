@@ -4,6 +4,9 @@ Numba gives every function that it compiles a door for Python and one for C, opt
 makes machine code of it; then it links the function into each caller and optimizes it there again. Of a function that
 Python never calls only the last is used, and the rest is more than half of the time that a first fit waits. So here
 such a function is translated and no more: the kernels that it is linked into are optimized as a whole, once.
+
+That reaches behind what Numba promises, so it is done with the versions that it was tried with. With others such
+functions are compiled as Numba does it, which takes longer and is no different otherwise.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import _dynfunc
 
 from dotadd._jit.keeping import config
+
+TRIED = {(0, 68)}
 
 
 def _link(library: Any) -> None:
@@ -62,6 +67,8 @@ def only_linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """A dispatcher of this function for compiled callers. Python has `py_func`."""
     if config.DISABLE_JIT:
         return function
+    if numba.version_info[:2] not in TRIED:
+        return numba.njit(**options)(function)
     options = {**options, "inline": "never", "no_cpython_wrapper": True, "pipeline_class": _Linked}
     made: Any = numba.njit(**options)(function)
 
