@@ -30,7 +30,9 @@ def reverse_complement(text: str) -> str:
     return text[::-1].translate(str.maketrans("ACGTacgt", "TGCAtgca"))
 
 
-def windows(genome: dict[str, str], signal: str, length: int, before: int) -> tuple[list[Window], int, int]:
+def windows(
+    genome: dict[str, str], signal: str, length: int, before: int, *, every: bool = False
+) -> tuple[list[Window], int, int]:
     """All windows by sequence and position, how many had another letter than ACGT, and how many ran off an end."""
     found, unknown, off_end = [], 0, 0
     for name, text in genome.items():
@@ -38,7 +40,7 @@ def windows(genome: dict[str, str], signal: str, length: int, before: int) -> tu
         for strand in "+-":
             read = text.upper() if strand == "+" else reverse_complement(text.upper())
             for at in range(len(read) - 1):
-                if read[at : at + 2] != READS[signal]:
+                if not every and read[at : at + 2] != READS[signal]:
                     continue
                 first = at - before
                 if first < 0 or first + length > len(read):

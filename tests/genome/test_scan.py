@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import random
 import sys
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +17,7 @@ from dotadd import DataError, DotaddError, Linear, ModelError, Spectrum, Weighte
 from dotadd.cli import run
 from dotadd.cli.progress import Bar
 from dotadd.features.base import Shape
+from dotadd.genome import files
 from dotadd.genome.scan import scan
 from dotadd.model.linear import Model
 
@@ -37,12 +40,12 @@ def made(tmp_path_factory):
     return folder, genome, model
 
 
-def expected(made, signal="acceptor", before=BEFORE):
+def expected(made, signal="acceptor", before=BEFORE, every=False):
     """(sequence, start, end, strand) and the score of each candidate."""
     _, genome, model = made
-    found, _, _ = windows(genome, signal, LENGTH, before)
+    found, _, _ = windows(genome, signal, LENGTH, before, every=every)
     scores = model.decision_function([window.letters for window in found])
-    return [(w.sequence, w.position - 1, w.position + 1, w.strand) for w in found], scores
+    return [(w.sequence, w.position - 1, w.position + (0 if every else 1), w.strand) for w in found], scores
 
 
 def read(path):
@@ -63,6 +66,61 @@ def test_each_candidate_has_the_score_of_its_window(made, tmp_path, monkeypatch,
     assert [(row[0], int(row[1]), int(row[2])) for row in rows] == [place[:3] for place in places]
     assert np.array_equal(np.array([row[3] for row in rows], np.float32), scores.astype(np.float32))
     assert {place[3] for place in places} == {"+", "-"}
+
+
+def test_every_position_of_both_strands_has_the_score_of_its_window(made, tmp_path):
+    folder, _, model = made
+    places, scores = expected(made, every=True)
+    options = {"signal": "acceptor", "before": BEFORE, "every": True}
+    done = scan(model, folder / "g.fa", tmp_path / "s.bed", threshold=-100, **options)
+    rows = read(tmp_path / "s.bed")
+    assert done.positions == done.written == len(places) > 5000
+    assert [(row[0], int(row[1]), int(row[2]), row[5]) for row in rows] == places
+    np.testing.assert_allclose(np.array([row[6] for row in rows], float), scores, rtol=1e-5, atol=1e-6)
+    for strand in "+-":
+        done = scan(model, folder / "g.fa", tmp_path / "s.bedgraph", strand=strand, **options)
+        mine = [(place, score) for place, score in zip(places, scores, strict=True) if place[3] == strand]
+        rows = read(tmp_path / "s.bedgraph")
+        assert done.positions == len(mine)
+        assert [(row[0], int(row[1]), int(row[2])) for row in rows] == [place[:3] for place, _ in mine]
+        np.testing.assert_allclose(
+            np.array([row[3] for row in rows], float), [s for _, s in mine], rtol=1e-5, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("name", ["s.bedgraph", "s.bw"])
+def test_a_format_with_one_score_a_place_wants_one_strand_of_every_position(made, tmp_path, name):
+    pytest.importorskip("pybigtools")
+    folder, _, model = made
+    with pytest.raises(DotaddError, match=r"give strand, or a \.bed file"):
+        scan(model, folder / "g.fa", tmp_path / name, signal="acceptor", every=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scan_has_one_text_in_memory_whatever_the_number_of_sequences(made, tmp_path, monkeypatch):
+    _, _, model = made
+    rng = random.Random(3)
+    genome = {f"chr{k}": "".join(rng.choices("ACGT", k=2000)) for k in range(30)}
+    (tmp_path / "g.fa").write_text(fasta(genome))
+    monkeypatch.setattr("dotadd.genome.files.PASSING", 1000)
+    texts = weakref.WeakSet()
+    inside = files.Text.__init__
+    most = 0
+
+    def noted(self, *args):
+        nonlocal most
+        gc.collect()
+        inside(self, *args)
+        texts.add(self)
+        most = max(most, sum(len(text) for text in texts))
+
+    monkeypatch.setattr(files.Text, "__init__", noted)
+    scan(model, tmp_path / "g.fa", tmp_path / "s.bedgraph", signal="acceptor", before=BEFORE, n_jobs=1)
+    places, _ = expected((None, genome, model))
+    assert [(row[0], int(row[1]), int(row[2])) for row in read(tmp_path / "s.bedgraph")] == [p[:3] for p in places]
+    assert (
+        0 < most <= 3 * (2 * max(map(len, genome.values())) + 1000)
+    )  # one that is read, one that is scored, one written
 
 
 def test_intervals_of_one_sequence_never_overlap(made, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 import random
 import re
@@ -404,3 +405,70 @@ def test_windows_around_sites_are_the_same_in_fasta(tmp_path, monkeypatch, capsy
     lines = (tmp_path / "sites.fa").read_text().splitlines()
     shown = [(f">{name}:{at - 1}-{at + 1}:{s} label={label}", letters) for name, at, s, letters, label in expected]
     assert list(zip(lines[::2], lines[1::2], strict=True)) == shown
+
+
+def test_every_position_is_a_candidate_and_true_where_an_intron_ends_on_its_strand(made):
+    folder, genome, transcripts = made
+    rows = rows_of(Windows(folder / "g.fa", folder / "g.gff3", signal="acceptor", length=15, before=6, every=True))
+    found, _, _ = windows(genome, "acceptor", 15, 6, every=True)
+    true = true_sites(genome, transcripts, "acceptor")
+    places = [(window.sequence, window.position, window.strand) for window in found]
+    assert [row[:4] for row in rows] == [(*p, w.letters) for p, w in zip(places, found, strict=True)]
+    assert [row[4] for row in rows] == [1 if place in true else -1 for place in places]
+    assert sum(place in true for place in places) > 10
+
+
+def test_the_command_trains_on_the_sites_of_a_genome_and_measures_on_what_is_held_out(made, tmp_path, capsys):
+    folder, _, _ = made
+    genome = ["--fasta", str(folder / "g.fa"), "--gff", str(folder / "g.gff3"), "--signal", "donor"]
+    shape = ["--holdout", "0.3", "--stretch", "500", "--length", "20"]
+    model, file = str(tmp_path / "m.dotadd"), str(tmp_path / "w.arrow")
+    common = ["--features", "WeightedDegree(3)", "--tol", "1e-5", "--json", "--seed", "3"]
+    assert run(["train", *genome, *shape, *common, "-o", model]) == 0
+    told = json.loads(capsys.readouterr().out)
+    options = {"signal": "donor", "length": 20, "holdout": 0.3, "stretch": 500, "seed": 3}
+    source = Windows(folder / "g.fa", folder / "g.gff3", part="train", **options)
+    rows = rows_of(source)
+    assert told["training"]["rows"] == told["sites"]["windows"] == len(rows)
+    assert run(["windows", *genome, *shape, "--seed", "3", "-o", file]) == 0
+    capsys.readouterr()
+    held_out = str(tmp_path / "w.holdout.arrow")
+    assert (
+        run(
+            [
+                "train",
+                file,
+                *common,
+                "-o",
+                str(tmp_path / "f.dotadd"),
+                "--label",
+                "label",
+                "--column",
+                "sequence",
+                "--test",
+                held_out,
+            ]
+        )
+        == 0
+    )
+    other = json.loads(capsys.readouterr().out)
+    assert told["training"]["primal"] == pytest.approx(other["training"]["primal"], rel=1e-4)
+    assert told["test"]["rows"] == other["test"]["rows"] > 100
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--signal", "donor"], "give it with --fasta, and its introns with --gff"),
+        (["--signal", "donor", "--fasta", "g.fa", "--gff", "g.gff3", "--negatives", "2"], "--negatives is for --peaks"),
+        (["--signal", "donor", "--fasta", "g.fa", "--peaks", "p.bed"], "--peaks or --signal, and not both"),
+        (["x.svm", "--every"], "--every is for --signal"),
+        (["x.svm", "--signal", "donor"], "give a data file to train on, or --peaks or --signal, and not both"),
+        (["--signal", "donor", "--fasta", "g.fa", "--gff", "g.gff3", "--label", "y"], "--label means nothing"),
+    ],
+)
+def test_options_that_would_not_act_on_a_genome_are_refused_in_one_line(tmp_path, capsys, options, complaint):
+    assert run(["train", *options, "-o", str(tmp_path / "m.dotadd")]) != 0
+    said = capsys.readouterr().err.strip()
+    assert complaint in said
+    assert sum("error" in line for line in said.splitlines()) == 1

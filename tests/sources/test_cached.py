@@ -235,18 +235,18 @@ def genome(tmp_path):
 
 
 def test_windows_of_a_genome_have_a_copy_for_genome_annotation_and_parameters(genome):
-    windows = Windows(*genome, signal="acceptor", length=20)
+    windows = Windows(*genome, signal="acceptor", length=20, places=False)
     lines, told = made_of(windows)
     assert lines[0].startswith(f"converting {genome[0]}, ")
     assert told[0] == all_of(windows)[0]
-    assert made_of(Windows(*genome, signal="acceptor", length=20))[0][0].startswith("reading")
-    assert made_of(Windows(*genome, signal="donor", length=20))[0][0].startswith("converting")
-    assert made_of(Windows(*genome, signal="acceptor", length=20))[0][0].startswith("reading")
+    assert made_of(Windows(*genome, signal="acceptor", length=20, places=False))[0][0].startswith("reading")
+    assert made_of(Windows(*genome, signal="donor", length=20, places=False))[0][0].startswith("converting")
+    assert made_of(Windows(*genome, signal="acceptor", length=20, places=False))[0][0].startswith("reading")
     with open(genome[1], "a") as file:
         file.write("# one more line\n")
-    assert "has changed" in made_of(Windows(*genome, signal="donor", length=20))[0][0]
+    assert "has changed" in made_of(Windows(*genome, signal="donor", length=20, places=False))[0][0]
     made_of(open_source(genome[0], format="fasta", labels=write(genome[0].with_name("l"), "chr0 1\nchr1 2\n")))
-    assert made_of(Windows(*genome, signal="donor", length=20))[0][0].startswith("reading")
+    assert made_of(Windows(*genome, signal="donor", length=20, places=False))[0][0].startswith("reading")
 
 
 def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, monkeypatch):

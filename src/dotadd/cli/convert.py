@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import replacing, require_writable
 from dotadd._util.compressed import ENDINGS
 from dotadd.cli.options import Reading, Real, Whole, tell_skipped
-from dotadd.cli.peaks import LENGTH, PeakOptions, draw, letters_held_out, peak_lines, peak_size
+from dotadd.cli.peaks import LENGTH, PeakOptions, draw, letters_held_out, peak_lines, peak_size, site_lines
 from dotadd.cli.progress import Bar
 from dotadd.cli.screen import facts
 from dotadd.cli.summaries import Json, write_json
@@ -21,7 +21,7 @@ from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
     from dotadd.genome.peaks import Peaks
-    from dotadd.genome.windows import Counts, Windows
+    from dotadd.genome.windows import Windows
 
 
 def convert(
@@ -164,6 +164,7 @@ def windows(
         train = Windows(
             fasta, gff, signal=signal, length=141 if length is None else length, before=before, sample=sample,
             seed=seed, holdout=holdout, stretch=letters, part="train" if holdout else "all",
+            places=False,
         )  # fmt: skip
         divided = bool(holdout)
     if holdout_output is not None and not divided:
@@ -204,26 +205,11 @@ def _summary(written: Mapping[str, Windows | Peaks]) -> dict[str, str]:
     if not isinstance(first, Windows):
         told = peak_lines(first)
     else:
-        told = _site_lines(first, [part.counts for part in written.values() if isinstance(part, Windows)])
+        told = site_lines(first, [part.counts for part in written.values() if isinstance(part, Windows)])
     told["written"] = f"{_size(first)} to {output}"
     for path, part in rest:
         told["held out"] = f"{_size(part)} to {path}"
     return told
-
-
-def _site_lines(first: Windows, counts: Sequence[Counts]) -> dict[str, str]:
-    dropped = [
-        (sum(count.dropped.unknown for count in counts), "with a letter other than ACGT"),
-        (sum(count.dropped.off_end for count in counts), "over the end of a sequence"),
-        (sum(count.dropped.border for count in counts), "over the border of a held-out stretch"),
-    ]
-    reads = "last letters are not AG" if first.signal == "acceptor" else "first letters are not GT"
-    return {
-        "sequences": f"{first.counts.sequences:,}, {first.counts.not_annotated:,} of them without annotation",
-        "introns": f"{first.counts.introns:,}",
-        "not canonical": f"{first.counts.not_canonical:,} sites whose {reads}; not used as true sites",
-        "dropped": ", ".join(f"{number:,} {why}" for number, why in dropped if number) or "none",
-    }
 
 
 def _counted(part: Windows | Peaks) -> dict[str, int]:

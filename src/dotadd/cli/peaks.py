@@ -1,25 +1,30 @@
-"""The options for peaks of a genome, from which windows are cut and machines trained, and what is told of them."""
+"""The options for peaks and splice sites of a genome, from which windows are cut and machines trained, and what is told
+of them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from dotadd.cli.options import Count, Real
+from dotadd.cli.options import Count, Flag, Real
 from dotadd.cli.progress import Bar
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:
     from dotadd.cli.options import Reading
     from dotadd.genome.peaks import Peaks
+    from dotadd.genome.windows import Counts, Windows
     from dotadd.model.file import Record
 
 PEAKS = Group("Peaks of a genome", sort_key=6)
 FEATURES = "Gkm().normalized()"  # LS-GKM's kernel, where nobody says otherwise
+SITE_FEATURES = "WeightedDegree(20).hashed(12).normalized()"  # COFFIN's
 LENGTH = 300  # letters of a window around a peak
+SITE_LENGTH = 141  # and around a splice site
 Files = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
 
 
@@ -43,7 +48,7 @@ class PeakOptions:
     def refuse_without(self) -> None:
         """Refuse options that would not act where there are no peaks."""
         for name in (field.name for field in fields(self)):
-            if self.peaks is None and getattr(self, name) is not None:
+            if self.peaks is None and getattr(self, name) not in (None, False):
                 raise DotaddError(f"--{name.replace('_', '-')} is for --peaks: give a BED file of them")
 
     def source(self, fasta: list[str], holdout: float, **more: object) -> Peaks:
@@ -61,14 +66,23 @@ class PeakOptions:
 
 @Parameter(name="*", group=PEAKS)
 @dataclass(frozen=True, kw_only=True)
-class PeaksToTrainOn(PeakOptions):
-    """The same where no file of windows is written."""
+class GenomeToTrainOn(PeakOptions):
+    """The same where no file of windows is written, and for splice sites."""
 
     fasta: Files = None
     """The genome, one file or several; .gz, .bz2 and .xz are read directly."""
 
+    signal: Literal["acceptor", "donor"] | None = None
+    """Train on every AG (acceptor) or GT (donor), those where an intron ends (begins) with the label 1."""
+
+    gff: str | None = None
+    """The annotation that tells where introns are, GFF3 or GTF; for --signal."""
+
+    every: Flag = False
+    """Not only AG or GT, but every position of both strands; for --signal."""
+
     length: Annotated[Count | None, Parameter(show_default=False)] = None
-    """Letters of a window, 300 by default, the summit in its middle."""
+    """Letters of a window, 300 by default, the summit in its middle; 141 around sites."""
 
     holdout: Annotated[Real | None, Parameter(show_default=False)] = None
     """Share of the genome to hold out for testing, in whole stretches."""
@@ -77,19 +91,65 @@ class PeaksToTrainOn(PeakOptions):
     """About how many letters a stretch has, 1,000,000 by default."""
 
     @property
+    def wanted(self) -> bool:
+        """Whether windows are to be cut, and no file is read."""
+        return self.peaks is not None or self.signal is not None
+
+    @property
+    def features(self) -> str:
+        """Where nobody has said which."""
+        return FEATURES if self.signal is None else SITE_FEATURES
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What to call the data."""
+        return (self.peaks,) if self.peaks is not None else tuple(self.fasta or ())
+
+    @property
+    def called(self) -> str:
+        """What counts of them are called in JSON."""
+        return "sites" if self.peaks is None else "peaks"
+
+    @property
     def held_out_title(self) -> str:
         return self.test_chromosomes or "the stretches that were held out"
 
-    def drawn(self, reading: Reading, seed: int, *, columns: list[str]) -> Peaks:
-        """The windows to train on, which are cut now."""
+    def refuse_without(self) -> None:
+        if self.peaks is not None and self.signal is not None:
+            raise DotaddError("give --peaks or --signal, and not both")
+        if self.signal is None:
+            for name in ("gff", "every"):
+                if getattr(self, name):
+                    raise DotaddError(f"--{name} is for --signal, the splice sites to train on")
+            super().refuse_without()
+            return
+        for name in (field.name for field in fields(PeakOptions)):
+            if getattr(self, name) is not None:
+                raise DotaddError(f"--{name.replace('_', '-')} is for --peaks: give a BED file of them")
+        if self.fasta is None or self.gff is None:
+            raise DotaddError("--signal is for sites of a genome: give it with --fasta, and its introns with --gff")
+
+    def drawn(self, reading: Reading, seed: int, *, columns: list[str]) -> Peaks | Windows:
+        """The windows to train on. Those of peaks are cut now."""
         if self.fasta is None:
             raise DotaddError("--peaks are places of a genome: give it with --fasta")
+        asked = "--peaks" if self.signal is None else "--signal"
         unused = [name for name in reading.given() if name != "on_bad_row"]
+        if self.signal is not None and reading.on_bad_row != "error":
+            unused.append("on_bad_row")
         if unused or columns:
             name = f"--{unused[0].replace('_', '-')}" if unused else f"the column {columns[0]!r}"
-            raise DotaddError(f"{name} means nothing with --peaks: write a file by dotadd windows, and train on that")
+            raise DotaddError(f"{name} means nothing with {asked}: write a file by dotadd windows, and train on that")
         letters = letters_held_out(self.stretch, self.holdout or 0.0)
-        numbers: Record = {"length": self.length or LENGTH, "stretch": letters, "seed": seed}
+        numbers: Record = {"stretch": letters, "seed": seed}
+        if self.signal is not None:
+            from dotadd.genome.windows import Windows
+
+            return Windows(
+                self.fasta, self.gff, signal=self.signal, length=self.length or SITE_LENGTH, every=self.every,
+                holdout=self.holdout or 0.0, part="train" if self.holdout else "all", **numbers,
+            )  # fmt: skip
+        numbers["length"] = self.length or LENGTH
         source = self.source(self.fasta, self.holdout or 0.0, on_bad_row=reading.on_bad_row, **numbers)
         draw(source)
         return source
@@ -142,3 +202,26 @@ def peak_size(source: Peaks) -> str:
     """How many windows a part has."""
     rows, peaks = len(source.windows), source.positives
     return f"{rows:,} windows, {peaks:,} of peaks and {rows - peaks:,} of background"
+
+
+def site_lines(first: Windows, counts: Sequence[Counts]) -> dict[str, str]:
+    """What became of the candidates, in one part of the genome or several."""
+    dropped = [
+        (sum(count.dropped.unknown for count in counts), "with a letter other than ACGT"),
+        (sum(count.dropped.off_end for count in counts), "over the end of a sequence"),
+        (sum(count.dropped.border for count in counts), "over the border of a held-out stretch"),
+    ]
+    reads = "last letters are not AG" if first.signal == "acceptor" else "first letters are not GT"
+    return {
+        "sequences": f"{first.counts.sequences:,}, {first.counts.not_annotated:,} of them without annotation",
+        "introns": f"{first.counts.introns:,}",
+        "not canonical": f"{first.counts.not_canonical:,} sites whose {reads}; not used as true sites",
+        "dropped": ", ".join(f"{number:,} {why}" for number, why in dropped if number) or "none",
+    }
+
+
+def genome_lines(source: Peaks | Windows) -> dict[str, str]:
+    """What became of what windows were to be cut around."""
+    from dotadd.genome.windows import Windows
+
+    return site_lines(source, [source.counts]) if isinstance(source, Windows) else peak_lines(source)

@@ -259,6 +259,7 @@ def scan(
     threshold: Real | None = None,
     strand: Literal["both", "+", "-"] = "both",
     before: Whole | None = None,
+    every: Flag = False,
     jobs: Whole | None = None,
     as_json: Json = False,
     cluster: Cluster = Cluster(),  # noqa: B008
@@ -274,7 +275,8 @@ def scan(
 
     An interval is the two letters themselves, from 0 and without the end, on the
     forward strand. Both strands are in one file: no two candidates share a letter.
-    Text may end in .gz. The fifth column of .bed is 500 + 250 score, between 0 and
+    With --every, all positions are scored, and an interval is one letter; .bedgraph
+    and .bw then need --strand. Text may end in .gz. The fifth column of .bed is 500 + 250 score, between 0 and
     1000, so that 500 is where the model changes its mind.
 
     On a cluster, OUTPUT is a folder: for each FASTA file a Parquet file with the
@@ -306,6 +308,8 @@ def scan(
     before
         Letters of a window before the two of the signal, as in training; by default 59 of 141 for acceptors, 80 of 141
         for donors.
+    every
+        Score every position, and not only where the two letters of the signal stand.
     jobs
         Threads; all cores by default.
     """
@@ -319,7 +323,7 @@ def scan(
         track_format(output)
         require_writable(output)
     loaded = load(model)
-    wanted: Record = {"signal": signal, "before": before, "threshold": threshold, "strand": strand}
+    wanted: Record = {"signal": signal, "before": before, "every": every, "threshold": threshold, "strand": strand}
     with cluster.client(jobs) as client, Bar("scanning") as bar:
         started = time.perf_counter()
         if client is None:

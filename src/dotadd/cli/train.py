@@ -34,7 +34,7 @@ from dotadd.cli.options import (
     tell_skipped,
     title_of,
 )
-from dotadd.cli.peaks import FEATURES, PeaksToTrainOn, peak_lines
+from dotadd.cli.peaks import GenomeToTrainOn, genome_lines
 from dotadd.cli.predict import measure
 from dotadd.cli.progress import Watch, opened_log, write_json_line
 from dotadd.cli.report import report_training, require_page, studied
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dotadd.estimators.kernel_cross_validation import KernelSVMCV
     from dotadd.estimators.linear import LinearSVM
     from dotadd.genome.peaks import Peaks
+    from dotadd.genome.windows import Windows
     from dotadd.model.file import Record
     from dotadd.model.kernel import KernelModel
     from dotadd.model.linear import Model
@@ -80,7 +81,7 @@ def train(
     cluster: Cluster = Cluster(),  # noqa: B008
     updating: Updating = Updating(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
-    peaks: PeaksToTrainOn = PeaksToTrainOn(),  # noqa: B008
+    peaks: GenomeToTrainOn = GenomeToTrainOn(),  # noqa: B008
 ) -> int:
     """Train a classifier and save it.
 
@@ -106,6 +107,8 @@ def train(
     of background that look alike are cut out of a genome, as dotadd windows does;
     the machine is measured on the chromosomes or stretches that are held out. Its
     features are gapped k-mers, Gkm().normalized(), unless --features says otherwise.
+    With --signal, --gff and --fasta it is trained on every AG (GT), or with --every
+    on every position; the genome is in memory once, and a window is a place in it.
 
     Examples:
 
@@ -132,6 +135,8 @@ def train(
         dotadd train "part-*.parquet" --label y -o all.dotadd --workers 4
         dotadd train --peaks ctcf.narrowPeak.gz --fasta hg38.fa.gz -o ctcf.dotadd \\
             --features "Gkm().normalized()" --test-chromosomes chr8,chr9
+        dotadd train --fasta chr19.fa.xz --gff chr19.gff3.xz --signal acceptor \\
+            --holdout 0.2 -o acceptor.dotadd
 
     Parameters
     ----------
@@ -154,13 +159,13 @@ def train(
     quiet
         No progress and no summary.
     """
-    if (peaks.peaks is None) != bool(data):
-        raise DotaddError("give a data file to train on" + ", or --peaks, and not both" * bool(data))
+    if peaks.wanted == bool(data):
+        raise DotaddError("give a data file to train on" + ", or --peaks or --signal, and not both" * bool(data))
     peaks.refuse_without()
-    if peaks.peaks is not None and solving.features is None and kernel.kernel is None:
-        solving = replace(solving, features=FEATURES)
+    if peaks.wanted and solving.features is None and kernel.kernel is None:
+        solving = replace(solving, features=peaks.features)
         if not quiet:
-            tell(f"features: {FEATURES}")
+            tell(f"features: {peaks.features}")
     for path in filter(None, (output, log)):
         require_writable(path)
     if report is not None:
@@ -189,12 +194,12 @@ def train(
     columns: Layout | None = None
     source: Source | Partitions
     here: Source | None = None  # what this process reads itself
-    cut: Peaks | None = None
-    if peaks.peaks is not None:
+    cut: Peaks | Windows | None = None
+    if peaks.wanted:
         if cluster.wanted or (test is not None and (peaks.test_chromosomes or peaks.holdout)):
             other = "--scheduler and --workers read files" if cluster.wanted else "--test is a second file"
-            raise DotaddError(f"{other}, and not what is cut by --peaks: write it by dotadd windows before")
-        data = (peaks.peaks,)
+            raise DotaddError(f"{other}, and not what is cut out of a genome: write it by dotadd windows before")
+        data = peaks.titles
         cut = peaks.drawn(reading, solving.seed, columns=choosing.ids)
         source = here = virtual.around(cut)
     elif cluster.wanted:
@@ -252,7 +257,7 @@ def train(
         if not quiet and not as_json:
             lines = linear_lines(machine, saved) if isinstance(machine, LinearSVM) else kernel_lines(machine, saved)
             lines = lines | updating.lines(earlier, machine.model_.training)
-            facts(lines if cut is None else peak_lines(cut) | lines)
+            facts(lines if cut is None else genome_lines(cut) | lines)
         told = summary(svm.model_, saved) | {"interrupted": stopped}
         if stopped:
             tell(f"interrupted; the model so far is saved in {saved}")
@@ -268,7 +273,7 @@ def train(
                 show_measures(svm.model_, measured, title=f"on {where}")
         if as_json:
             told |= {"choice": choice(svm)} if isinstance(svm, ChoosesC) else {}
-            write_json(told if cut is None else told | {"peaks": asdict(cut.counts)})
+            write_json(told if cut is None else told | {peaks.called: asdict(cut.counts)})
         if report is not None and not stopped:
             report_training(report, svm, saved, data, here, study, solving.jobs, quiet=quiet or as_json)
         if isinstance(machine, LinearSVM) and not folds:

@@ -96,12 +96,14 @@ def scan(
     *,
     signal: str,
     before: int | None = None,
+    every: bool = False,
     threshold: float | None = None,
     strand: str = "both",
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Scanned:
-    """Score every candidate of the signal in FASTA files: columns chromosome, strand, start, end and score.
+    """Score every candidate of the signal in FASTA files: columns chromosome, strand, start, end and score. With
+    `every`, all positions are candidates.
 
     Intervals count as in BED (see `dotadd.genome.scan`). Only scores above the threshold are written, by default all.
     """
@@ -109,7 +111,9 @@ def scan(
         raise DotaddError(f"strand is {strand!r}; it has to be one of {', '.join(STRANDS)}")
     where = _empty_folder(folder)
     limit = -np.inf if threshold is None else threshold
-    wanted = partial(_scan, folder=where, signal=signal, before=before, limit=limit, strand=strand, threads=n_jobs or 1)
+    wanted = partial(
+        _scan, folder=where, signal=signal, before=before, every=every, limit=limit, strand=strand, threads=n_jobs or 1
+    )
     data = Partitions.of(fasta)
     done = _each(client, data, wanted, model, on_progress)
     counts = Counts()
@@ -120,7 +124,7 @@ def scan(
         counts.dropped.off_end += one.counts.dropped.off_end
     if not counts.windows:
         raise DataError("has no window that the model could score", data.name)
-    return Scanned(counts.windows, sum(one.written for one in done), counts)
+    return Scanned(sum(one.positions for one in done), sum(one.written for one in done), counts)
 
 
 def _each(
@@ -251,25 +255,24 @@ def _evaluate(model: Classifier, path: str, number: int, data: Partitions, threa
 
 
 def _scan(
-    model: Classifier, path: str, number: int, folder: str, signal: str, before: int | None, limit: float, strand: str,
-    threads: int,
+    model: Classifier, path: str, number: int, folder: str, signal: str, before: int | None, every: bool,
+    limit: float, strand: str, threads: int,
 ) -> Scanned:  # fmt: skip
     import pyarrow as pa
 
-    windows = candidates(model, path, signal=signal, before=before)
+    windows, positions = candidates(model, path, signal=signal, before=before, every=every), 0
     numbers = {"start": pa.int64(), "end": pa.int64(), "score": pa.float32()}
     schema = pa.schema({"chromosome": pa.string(), "strand": pa.string()} | numbers)
 
     def tables() -> Iterator[Record]:
-        for at, score in scores(model, windows, n_jobs=threads):
-            keep = score > limit
-            if strand != "both":
-                keep &= at.minus == (strand == "-")
-            rows = np.flatnonzero(keep)
+        nonlocal positions
+        for at, score in scores(model, windows, strand=strand, n_jobs=threads):
+            positions += len(score)
+            rows = np.flatnonzero(score > limit)
             some = at.take(rows)
             names = {name: some.to_arrow()[name].dictionary_decode() for name in ("chromosome", "strand")}
             start = some.position - 1
-            yield names | {"start": start, "end": start + 2, "score": score[rows].astype(np.float32)}
+            yield names | {"start": start, "end": start + some.length, "score": score[rows].astype(np.float32)}
 
     written = _write(_part(folder, number), schema, tables())
-    return Scanned(windows.counts.windows, written, windows.counts)
+    return Scanned(positions, written, windows.counts)

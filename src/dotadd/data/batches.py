@@ -239,6 +239,7 @@ def pack(strings: Strings, width: int, *, capitals: bool = False) -> np.ndarray 
     """
     if fixed_width(strings) != width:
         return None
+    strings = strings.together()
     first = 0 if strings.offsets is None else int(strings.offsets[0])
     packed = np.zeros((len(strings), (width + 3) // 4), np.uint8)
     codes = _CAPITALS if capitals else _CODES

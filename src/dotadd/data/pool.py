@@ -125,7 +125,8 @@ class FixedPool(Pool):
     def takes(self, batch: Batch) -> bool:
         parts = _parts(batch)
         rows = parts.arrays[0]
-        return not parts.offsets and (rows.dtype, rows.shape[1:]) == (self._rows.dtype, self._rows.shape[1:])
+        alike = not parts.offsets and (rows.dtype, rows.shape[1:]) == (self._rows.dtype, self._rows.shape[1:])
+        return alike and self._like.mixes(batch)
 
     def has_room(self, batch: Batch) -> bool:
         return len(batch) <= self._most - self._high + len(self._spare)
@@ -154,6 +155,8 @@ class FixedPool(Pool):
         return True
 
     def write(self, places: np.ndarray, batch: Batch) -> None:
+        assert isinstance(batch, type(self._like))
+        self._like = self._like.alike(batch)[0]
         self._rows[places] = _parts(batch).arrays[0]
 
 

@@ -56,6 +56,11 @@ class Batch:
         """The same rows in a batch that holds them itself; virtual examples are made for it."""
         return self
 
+    @property
+    def shared(self) -> object:
+        """What rows lie in together with those of other batches, and which takes memory once; None in most kinds."""
+        return None
+
     def typical(self) -> Batch:
         """A batch that shows what rows maps will see: their kind, width, or longest length."""
         return self
@@ -132,6 +137,10 @@ class Ragged(Batch):
     def alike(self, other: Self) -> tuple[Self, Self]:
         """Both batches with parts of the same number and levels, each knowing what is true of the rows of both."""
         return self, other
+
+    def mixes(self, other: object) -> bool:
+        """Whether arrays of the other, if they have the same types, may be written among those of this one."""
+        return True
 
     @property
     def nbytes(self) -> int:

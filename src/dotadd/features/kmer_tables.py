@@ -22,6 +22,7 @@ from dotadd.features.kmer_layout import SEED, finish, orders_on_a_line, position
 
 STRIP = 2048  # strings whose running numbers stay in the L1 cache
 FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
+SHARED_FOLD = 1 << 16  # the same of tables that serve all positions, and are summed up once for all of them
 
 
 @kernel
@@ -64,7 +65,7 @@ def dot_or_add(text, plan, first, w, numbers, adding):
         number[:] = np.uint32(0)
         done = 0
         if folded and lowest >= folded:
-            fold, spare = _fold(tables, values, offsets, size, folded, stir, fold, spare)
+            fold, spare = fold_tables(tables, values, offsets, size, folded, stir, fold, spare)
             for k in range(folded):
                 _count(number, text[p - first + k], size)
             _look_up_fold(fold, number, numbers)
@@ -134,7 +135,7 @@ def _less_room(letters, room):
 
 
 @inner
-def _fold(tables, values, offsets, size, folded, stir, fold, spare):
+def fold_tables(tables, values, offsets, size, folded, stir, fold, spare):
     """The tables of orders 1..folded summed up into one of size**folded; the two buffers change places at each."""
     fold[0] = 0.0
     n = 1
@@ -238,23 +239,23 @@ def shared_dot(letters, starts, ends, codes, plan, w, out):
         _dot_of_longest(letters, starts, ends, codes, size, orders, values[orders], w[offsets[orders] :], out)
         return
     folded, fold_size = 0, 1
-    while folded < orders and fold_size * size <= min(FOLD, len(starts)):
+    while folded < orders and fold_size * size <= min(SHARED_FOLD, 4 * len(starts)):
         folded, fold_size = folded + 1, fold_size * size
     fold = _fold_shared(w, values, offsets, size, folded, fold_size)
-    power, mask = _powers(size, orders)
+    power, mask = powers(size, orders)
     for j in range(len(starts)):
         total = 0.0
         code, room = np.uint64(0), 0
         for i in range(np.uint64(starts[j]), np.uint64(ends[j])):
             letter = codes[letters[i]]
             room = 0 if letter == np.uint16(FOREIGN) else min(room + 1, orders)
-            code = _tail(code, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
+            code = tail(code, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
             done = 0
             if room >= folded:
-                total += fold[_tail(code, power, mask, folded)]
+                total += fold[tail(code, power, mask, folded)]
                 done = folded
             for k in range(done + 1, room + 1):
-                total += values[k] * np.float64(w[offsets[k] + _tail(code, power, mask, k)])
+                total += values[k] * np.float64(w[offsets[k] + tail(code, power, mask, k)])
         out[j] += total
 
 
@@ -289,7 +290,7 @@ def shared_lengths(letters, starts, ends, codes, plan, dim, out):
     """
     size, _, _, _, _, _, offsets, values = unpacked(plan)
     orders = len(values) - 1
-    power, mask = _powers(size, orders)
+    power, mask = powers(size, orders)
     seen = np.zeros(dim, np.uint32)
     longest = np.int64(0)
     for j in range(len(starts)):
@@ -313,7 +314,7 @@ def shared_lengths(letters, starts, ends, codes, plan, dim, out):
             squares = np.int64(0)
             for i in range(np.uint64(k - 1), n):
                 if room[i] >= k:
-                    slot = _tail(code[i], power, mask, k)
+                    slot = tail(code[i], power, mask, k)
                     before = table[slot]
                     count = np.uint32(before & low) if before >= high else np.uint32(0)
                     table[slot] = np.uint32(high | np.uint32(count + np.uint32(1)))
@@ -329,12 +330,12 @@ def _read(letters, first, codes, size, orders, power, mask, code, room):
     for i in range(np.uint64(len(code))):
         letter = codes[letters[first + i]]
         have = np.int32(0) if letter == np.uint16(FOREIGN) else np.int32(min(have + 1, orders))
-        now = _tail(now, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
+        now = tail(now, power, mask, orders - 1) * np.uint64(size) + np.uint64(letter)
         code[i], room[i] = now, have
 
 
 @inner
-def _powers(size, orders):
+def powers(size, orders):
     """size**k for each order, and whether these are powers of two, so that a remainder is a mask."""
     power = np.ones(orders + 1, np.uint64)
     for k in range(1, orders + 1):
@@ -343,7 +344,7 @@ def _powers(size, orders):
 
 
 @inner
-def _tail(code, power, mask, k):
+def tail(code, power, mask, k):
     """The number of the last k letters."""
     return code & (power[k] - np.uint64(1)) if mask else code % power[k]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
+from dotadd.data.places import Places
 from dotadd.features import kmer_tables
 from dotadd.features.alphabet import FOREIGN, Alphabet, Span, byte_name, clip
 from dotadd.features.base import Arrays, BadRow, Origins, checked_dim
@@ -16,7 +18,11 @@ from dotadd.features.kmer_layout import KmerLayout, write_kmers
 from dotadd.features.leaves import Leaf, TiledLeaf
 from dotadd.features.occurrences import Spans, runs_of_letters, stretches
 
+if TYPE_CHECKING:
+    from dotadd.features.kmer_stretches import SharedWindows
+
 TRANSPOSED = 1 << 24  # letters that stand transposed at a time; more strings at once make better use of the cache
+CHECKED = 1 << 18  # rows that are looked at at a time for letters that are none
 MOST_COUNTED = 1 << 22  # slots of a space in which occurrences are counted to find lengths
 
 Writer = tuple[Callable[..., None], np.ndarray]
@@ -63,15 +69,16 @@ def foreign_letter(phi: LetterMap, batch: Batch, alphabet: Alphabet) -> BadRow |
     takes = alphabet.takes
     if takes.all():
         return None
-    rows = np.arange(len(batch), dtype=np.int64)
-    starts, ends = phi.places(batch, rows)
-    row, at = first_foreign(plain(batch.letters), starts, ends, takes)
-    if row < 0:
-        return None
-    column = int(at - batch.bounds(rows[row : row + 1])[0][0]) + 1
-    letter = byte_name(int(batch.letters[at]))
-    hint = alphabet.hint(batch.letters[starts[row] : ends[row]].tobytes())
-    return BadRow(int(row), column, f"letter {letter} is not in the alphabet {alphabet.title}{hint}")
+    for first in range(0, len(batch), CHECKED):
+        rows = np.arange(first, min(first + CHECKED, len(batch)), dtype=np.int64)
+        starts, ends = phi.places(batch, rows)
+        row, at = _first_foreign(batch, starts, ends, takes)
+        if row >= 0:
+            column = int(at - batch.bounds(rows[row : row + 1])[0][0]) + 1
+            letter = byte_name(int(batch.letters[at]))
+            hint = alphabet.hint(batch.letters[starts[row] : ends[row]].tobytes())
+            return BadRow(first + row, column, f"letter {letter} is not in the alphabet {alphabet.title}{hint}")
+    return None
 
 
 class KmerMap(LetterMap, TiledLeaf):
@@ -126,15 +133,38 @@ class KmerMap(LetterMap, TiledLeaf):
         assert isinstance(batch, Strings)
         if not self.bulk or self.place_slots:
             super().dot(batch, rows, w, out)
-        else:
-            text = plain(batch.letters), *self.places(batch, rows), self.codes()
-            kmer_tables.shared_dot(*text, self.layout().plan, w, out)
+            return
+        places, codes, plan = self.places(batch, rows), self.codes(), self.layout().plan
+        shared = self._shared(batch, *places)
+        if shared is None or not shared.spectrum_dot(codes, plan, w, out):
+            kmer_tables.shared_dot(plain(batch.letters), *places, codes, plan, w, out)
+
+    def _shared(self, batch: Strings, starts: np.ndarray, ends: np.ndarray) -> SharedWindows | None:
+        """These rows as windows of one length in letters that they share, if they are."""
+        if not isinstance(batch, Places) or not len(starts):
+            return None
+        from dotadd.features.kmer_stretches import SharedWindows  # files have no places
+
+        return SharedWindows(batch, starts, int(ends[0] - starts[0]))
+
+    def _whole(self, shared: SharedWindows) -> np.ndarray:
+        """Which of these windows have no foreign letter."""
+        ends = shared.starts + shared.length
+        return shared.batch.text.first_foreign(shared.starts, ends, self.codes() != FOREIGN) == ends
 
     def touch(self, batch: Batch, rows: np.ndarray, first: int, ws: Arrays, numbers: Arrays, *, adding: bool) -> None:
         """Strings are transposed once for all w."""
         assert isinstance(batch, Strings)
         layout = self.layout()
         starts, ends = self.places(batch, rows)
+        shared = None if adding or first else self._shared(batch, starts, ends)
+        if shared is not None and self._whole(shared).all():
+            left = [
+                (w, sums)
+                for w, sums in zip(ws, numbers, strict=True)
+                if not shared.tables_dot(self.codes(), layout.plan, w, sums)
+            ]
+            ws, numbers = [w for w, _ in left], [sums for _, sums in left]
         longest = max(1, int((ends - starts).max(initial=0)))
         step = max(1, TRANSPOSED // longest)
         last = first + len(ws[0]) // layout.stride if len(ws) else first  # positions at which k-mers begin
@@ -157,6 +187,13 @@ class KmerMap(LetterMap, TiledLeaf):
         out = np.empty(len(rows))
         text = plain(batch.letters), *places, self.codes()
         longest = -int(np.subtract(*places).min(initial=0))
+        shared = self._shared(batch, *places)
+        if shared is not None and (
+            shared.spectrum_lengths(self.codes(), layout.plan, self.dim, out)
+            if counted
+            else self._lengths_of_whole(shared, out)
+        ):
+            return out
         if counted and layout.size == pair_lengths.LETTERS and longest <= pair_lengths.LONGEST:
             pair_lengths.pair_lengths(*text, layout.values, out)
         elif counted:
@@ -164,6 +201,16 @@ class KmerMap(LetterMap, TiledLeaf):
         else:
             kmer_tables.squared_lengths(*text, layout.values, out)
         return out
+
+    def _lengths_of_whole(self, shared: SharedWindows, out: np.ndarray) -> bool:
+        """Where each position has tables of its own, windows without a foreign letter are all as long as the first;
+        says whether these are all."""
+        if not self._whole(shared).all():
+            return False
+        one = shared.starts[:1], shared.starts[:1] + shared.length
+        kmer_tables.squared_lengths(plain(shared.batch.letters), *one, self.codes(), self.layout().values, out[:1])
+        out[:] = out[0]
+        return True
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         assert isinstance(batch, Strings)
@@ -217,6 +264,16 @@ class KmerMap(LetterMap, TiledLeaf):
 def _texts(letters: np.ndarray) -> list[bytes]:
     """The rows of a matrix of letters, without the zeros at their ends."""
     return np.ascontiguousarray(letters).view(f"S{letters.shape[1]}")[:, 0].tolist() if letters.size else []
+
+
+def _first_foreign(batch: Strings, starts: np.ndarray, ends: np.ndarray, takes: np.ndarray) -> tuple[int, int]:
+    """The first of these strings that has a letter which is not among these, and where; -1 if there is none."""
+    if isinstance(batch, Places):  # a letter is looked at once, however many places share it
+        at = batch.text.first_foreign(starts, ends, takes)
+        found = np.flatnonzero(at < ends)[:1]
+        return (int(found[0]), int(at[found[0]])) if len(found) else (-1, -1)
+    row, place = first_foreign(plain(batch.letters), starts, ends, takes)
+    return int(row), int(place)
 
 
 @kernel

@@ -71,7 +71,8 @@ class PositionalMap(StringMap):
         bad = super().check(batch)
         if self.length is None:
             return bad
-        starts, ends = super().places(batch, np.arange(len(batch) if bad is None else bad.row, dtype=np.int64))
+        rows = len(batch) if bad is None else bad.row
+        starts, ends = super().places(batch, np.arange(min(rows, 1) if batch.width is not None else rows))
         long = np.flatnonzero(ends - starts > self.length)
         if len(long) == 0:
             return bad

@@ -42,9 +42,11 @@ class Cut:
     signal: str
     length: int
     before: int
+    every: bool = False
+    """Whether every position is a candidate, on both strands."""
 
     @classmethod
-    def of(cls, signal: str, length: int, before: int | None = None) -> Cut:
+    def of(cls, signal: str, length: int, before: int | None = None, *, every: bool = False) -> Cut:
         if signal not in SIGNALS:
             raise DotaddError(f"signal is {signal!r}; it has to be one of {', '.join(SIGNALS)}")
         whole_number("length", length, 2)
@@ -55,33 +57,40 @@ class Cut:
         if before + 2 > length:
             message = f"a window of {length} letters is too short for {before} letters and then the two of the signal"
             raise DotaddError(f"{message}; give a larger length or a smaller before")
-        return cls(signal, length, before)
+        return cls(signal, length, before, every)
 
     def sites(self, introns: Introns, letters: np.ndarray) -> tuple[np.ndarray, int]:
-        """Where true sites stand, from 0, each once and sorted; and how many ends of introns do not read AG (GT)."""
+        """The numbers of true sites, each once and sorted, twice where they stand from 0, and one more on the minus
+        strand; and how many ends of introns do not read AG (GT)."""
         at_start = introns.minus if self.signal == "acceptor" else ~introns.minus
         places = np.where(at_start, introns.first - 1, introns.last - 2)
         ends = np.unique(np.stack([places, introns.minus], axis=1), axis=0)
         long = introns.last > introns.first  # an intron of one letter has no two letters at its end
         places, minus = places[long], introns.minus[long].astype(np.int64)
         first, second = (np.array([pair[k] for pair in SIGNALS[self.signal]])[minus] for k in (0, 1))
-        true = np.unique(places[(letters[places] == first) & (letters[places + 1] == second)])
+        reads = (letters[places] == first) & (letters[places + 1] == second)
+        true = np.unique(2 * places[reads] + minus[reads])
         return true, len(ends) - len(true)
 
     def candidates(
         self, letters: np.ndarray, first: int, stop: int, low: int, high: int, dropped: Dropped
     ) -> tuple[np.ndarray, np.ndarray]:
         """Candidates that begin in first..stop-1 and whose windows lie in low..high-1: places, and whether minus."""
-        room = (stop - first) // 2 + 1
+        room = 2 * (stop - first) if self.every else (stop - first) // 2 + 1
         places, minus, counts = np.empty(room, np.int64), np.empty(room, np.bool_), np.zeros(3, np.int64)
         plus_pair, minus_pair = (np.frombuffer(pair, np.uint8) for pair in SIGNALS[self.signal])
-        shape = np.array([self.length, self.before], np.int64)
+        shape = np.array([self.length, self.before, self.every], np.int64)
         span = np.array([first, stop, low, high], np.int64)
         count = _candidates(plain(letters), span, plain(plus_pair), plain(minus_pair), shape, places, minus, counts)
         dropped.unknown += int(counts[0])
         dropped.off_end += int(counts[1])
         dropped.border += int(counts[2])
         return places[:count], minus[:count]
+
+    def starts(self, places: np.ndarray, minus: np.ndarray, base: int, size: int) -> np.ndarray:
+        """Where the windows of these candidates begin in a text, which holds this sequence from `base` on."""
+        forward = places - self.before
+        return base + np.where(minus, 2 * size - 2 - 2 * self.before - forward, forward)
 
     def cut(self, letters: np.ndarray, places: np.ndarray, minus: np.ndarray, out: np.ndarray) -> None:
         """Write the windows of these candidates one after the other."""
@@ -117,7 +126,7 @@ def _candidates(letters, span, plus_pair, minus_pair, shape, places, minus, coun
     it needs no second look, and almost all do.
     """
     first, stop, low, high = span
-    length, before = shape
+    length, before, every = shape
     size = np.int64(len(letters))
     ahead = max(length - before, before + 2)
     behind = max(before, length - before - 2)
@@ -130,22 +139,21 @@ def _candidates(letters, span, plus_pair, minus_pair, shape, places, minus, coun
                 last = seen
             seen += 1
         here, after = letters[np.uint64(p)], letters[np.uint64(p + 1)]
-        if here == plus_pair[0] and after == plus_pair[1]:
-            reverse, begin = False, p - before
-        elif here == minus_pair[0] and after == minus_pair[1]:
-            reverse, begin = True, p + 2 + before - length
-        else:
-            continue
-        end = begin + length
-        if begin < 0 or end > size:
-            counts[1] += 1
-        elif last >= begin and _has_unknown(letters, begin, end):
-            counts[0] += 1
-        elif begin < low or end > high:
-            counts[2] += 1
-        else:
-            places[count], minus[count] = p, reverse
-            count += 1
+        for strand in range(2):
+            pair = minus_pair if strand else plus_pair
+            if not every and (here != pair[0] or after != pair[1]):
+                continue
+            begin = p + 2 + before - length if strand else p - before
+            end = begin + length
+            if begin < 0 or end > size:
+                counts[1] += 1
+            elif last >= begin and _has_unknown(letters, begin, end):
+                counts[0] += 1
+            elif begin < low or end > high:
+                counts[2] += 1
+            else:
+                places[count], minus[count] = p, strand == 1
+                count += 1
     return count
 
 

@@ -15,20 +15,22 @@ import os
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 from urllib.parse import unquote
 
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd._util.compressed import decompressed, lines_of, read_into, reading
+from dotadd._util.compressed import ENDINGS, decompressed, lines_of, read_into, reading
 from dotadd._util.growing import Growing
 from dotadd._util.memory import available, words
+from dotadd.data.places import Text
 from dotadd.errors import DataError, DotaddError
 
 BUFFER = 4 << 20  # small enough for Ctrl-C while xz decompresses it
 LONGEST = 16 << 20  # bytes of a header
+PASSING = 16 << 20  # letters of short sequences that share a text
 NO_HEADER = "expected a header that begins with '>'; is this a FASTA file?"
 
 _SPACE, _FOREIGN = 0, 255  # what _CLEAN says of bytes that are no letters
@@ -50,16 +52,20 @@ _TRANSCRIPT_ID = re.compile(rb'(?:^|;)\s*transcript_id\s+"?([^";]+)')
 class GenomeSequence:
     """One sequence: its name (the first word of the header) and its letters, a byte each.
 
-    `share` is where it begins and ends in the bytes of all files, as fractions of the whole; for progress.
+    `share` is where it begins and ends in the bytes of all files, as fractions of the whole; for progress. `base` is
+    where it begins in a text, if it lies in one.
     """
 
     name: str
     letters: np.ndarray
     share: tuple[float, float]
+    text: Text | None = None
+    base: int = 0
 
 
 class Genome:
-    """FASTA files that are read again and again. Where they hold one sequence only, it is read once and kept.
+    """FASTA files that are read again and again. Where they hold one sequence only, it is read once and kept; after
+    `hold`, all sequences are. With `passing`, sequences come in texts of which one at a time is in memory.
 
     With `masked`, small letters stay small: repeats are written so.
     """
@@ -72,7 +78,26 @@ class Genome:
             raise DotaddError("give a FASTA file with the genome")
         self.paths = [os.path.expanduser(os.fspath(path)) for path in several]
         self._table = _MASKED if masked else _CLEAN
-        self._only: GenomeSequence | None = None
+        self._only: tuple[GenomeSequence, str, int, bool] | None = None
+        self.passing = False
+        self._text: Text | None = None  # that holds all of them
+        self._held: list[tuple[GenomeSequence, int]] = []  # without letters, and how many it has
+        self._complete = False
+
+    def hold(self) -> Text:
+        """Keep what is read from now on, both strands of it, in one text, and read no file twice."""
+        if self._text is None:
+            self._text = Text(2 * self.at_most())
+        return self._text
+
+    def at_most(self) -> int:
+        """How many letters the files have, about and at most. Not more than four letters of DNA fit into a byte, but
+        where one is repeated; a text that turns out longer is only moved."""
+        total = 0
+        for path in self.paths:
+            with reading(path):
+                total += os.path.getsize(path) * (5 if path.lower().endswith(tuple(ENDINGS)) else 1)
+        return total
 
     @property
     def name(self) -> str:
@@ -81,21 +106,44 @@ class Genome:
         return self.paths[0] + (f" and {more} more" if more else "")
 
     def sequences(self) -> Iterator[GenomeSequence]:
-        """All sequences in the order of the files. Let go of one before you ask for the next, or both are in memory."""
-        if self._only is not None:
-            yield self._only
+        """All sequences in the order of the files. Let go of one before you ask for the next, or both are in memory.
+
+        Where a text holds all, their letters are a part of it.
+        """
+        if self._complete:
+            yield from map(self._held_sequence, range(len(self._held)))
             return
-        names: set[str] = set()
-        for sequence, path, line, last in self._read():
+        passing = Text()
+        names: dict[str, None] = {}
+        for sequence, path, line, last in self._read() if self._only is None else [self._only]:
             if sequence.name in names:
                 raise DataError(f"a second sequence is called {sequence.name!r}; names have to differ", path, line)
-            if last and not names and len(self.paths) == 1:
-                self._only = sequence
-            names.add(sequence.name)
+            if self._text is not None:
+                sequence = self._holding(sequence, len(names))
+            elif last and not names and len(self.paths) == 1:
+                self._only = sequence, path, line, last
+            if self._text is None and self.passing:
+                passing = passing if len(passing) < PASSING else Text()
+                sequence = replace(sequence, text=passing, base=passing.add(sequence.letters))
+            names[sequence.name] = None
             yield sequence
             del sequence
         if not names:
             raise DataError("has no sequences", self.name)
+        if self._text is not None:
+            self._only, self._complete = None, len(self._held) == len(names)
+
+    def _holding(self, sequence: GenomeSequence, number: int) -> GenomeSequence:
+        """The sequence as the text holds it, to which it is added if it is new."""
+        text = self.hold()
+        if number == len(self._held):
+            size, none = len(sequence.letters), np.empty(0, np.uint8)
+            self._held.append((replace(sequence, letters=none, text=text, base=text.add(sequence.letters)), size))
+        return self._held_sequence(number)
+
+    def _held_sequence(self, number: int) -> GenomeSequence:
+        sequence, size = self._held[number]
+        return replace(sequence, letters=self.hold().letters[sequence.base : sequence.base + size])
 
     def lengths(self) -> dict[str, int]:
         """The length of each sequence, by name."""

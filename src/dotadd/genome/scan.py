@@ -1,6 +1,7 @@
 """scan: the score of every candidate position of a genome, on both strands, as a track for genome browsers.
 
-A track is a file of intervals, here the two letters of each candidate, from 0 and without the end, as BED counts:
+A track is a file of intervals, here the two letters of each candidate (one letter where every position is one), from 0
+and without the end, as BED counts:
 
     .bedgraph, .bg   chromosome, start, end, score
     .bed             chromosome, start, end, signal, score from 0 to 1000, strand, score
@@ -31,7 +32,7 @@ from dotadd.sources.located import Coordinates, Located
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 1 << 15  # windows that are scored at a time: enough for tiles, and few enough for Ctrl-C
+ROWS = 1 << 17  # windows that are scored at a time: enough for tiles and stretches, and few enough for Ctrl-C
 FORMATS = {".bedgraph": "bedgraph", ".bg": "bedgraph", ".bed": "bed", ".bw": "bigwig", ".bigwig": "bigwig"}
 STRANDS = ("both", "+", "-")
 
@@ -65,11 +66,15 @@ def candidates(
     *,
     signal: str,
     before: int | None = None,
+    every: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> Windows:
-    """The windows that the model can score. It has to have two classes and to be trained on strings."""
+    """The windows that the model can score, at `every` position or where the signal stands; one sequence at a time is
+    in memory. The model has to have two classes and to be trained on strings."""
     length = window_length(model, before)
-    return Windows(fasta, signal=signal, length=length, before=before, on_progress=on_progress)
+    windows = Windows(fasta, signal=signal, length=length, before=before, every=every, on_progress=on_progress)
+    windows.genome.passing = True
+    return windows
 
 
 def window_length(model: Classifier, before: int | None = None) -> int:
@@ -91,10 +96,10 @@ def window_length(model: Classifier, before: int | None = None) -> int:
 
 
 def scores(
-    model: Classifier, windows: Windows, *, n_jobs: int | None = None
+    model: Classifier, windows: Windows, *, strand: str = "both", n_jobs: int | None = None
 ) -> Iterator[tuple[Coordinates, np.ndarray]]:
-    """Where each candidate stands and its score, some ten thousand at a time."""
-    for chunk, score in model.decision_chunks(_Pieces(windows), n_jobs=n_jobs):
+    """Where each candidate on the strand stands and its score, some ten thousand at a time."""
+    for chunk, score in model.decision_chunks(_Pieces(windows, strand), n_jobs=n_jobs):
         assert isinstance(chunk, Located)
         yield chunk.coordinates, score
 
@@ -106,12 +111,14 @@ def scan(
     *,
     signal: str,
     before: int | None = None,
+    every: bool = False,
     threshold: float | None = None,
     strand: str = "both",
     n_jobs: int | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Scanned:
     """Score every candidate of the signal and write the track, whose format the name tells. It appears whole or not.
+    With `every`, all positions are candidates, of a letter each; but .bed, formats then have room for one strand.
 
     Only scores above the threshold are written: by default above 0 for .bed, and all for the others.
     """
@@ -121,23 +128,32 @@ def scan(
         raise DotaddError(f"strand is {strand!r}; it has to be one of {', '.join(STRANDS)}")
     if threshold is None:
         threshold = 0.0 if kind == "bed" else -np.inf
-    windows = candidates(model, fasta, signal=signal, before=before, on_progress=on_progress)
-    kept = _Kept(scores(model, windows, n_jobs=n_jobs), threshold, strand)
+    if every and strand == "both" and kind != "bed":
+        raise DotaddError(
+            f"{path}: a place has one score there, and not one for each strand; give strand, or a .bed file"
+        )
+    windows = candidates(model, fasta, signal=signal, before=before, every=every, on_progress=on_progress)
+    kept = _Kept(scores(model, windows, strand=strand, n_jobs=n_jobs), threshold)
     if kind == "bigwig":
         _write_bigwig(kept, windows, path)
     else:
         _write_text(kept, _bed if kind == "bed" else _bedgraph, signal, path)
-    return Scanned(windows.counts.windows, kept.written, windows.counts)
+    return Scanned(kept.positions, kept.written, windows.counts)
 
 
 @dataclass
 class _Pieces(Source):
-    """The windows in chunks of a size that suits scoring."""
+    """The windows of one strand, or of both, in chunks of a size that suits scoring."""
 
     windows: Windows
+    strand: str
 
     def chunks(self, nbytes: int = 0) -> Iterator[Located]:
-        return self.windows.chunks(nbytes or ROWS * self.windows.length)
+        chunks = self.windows.chunks(nbytes or ROWS * self.windows.length)
+        if self.strand == "both":
+            return chunks
+        wanted = ((chunk, np.flatnonzero(chunk.coordinates.minus == (self.strand == "-"))) for chunk in chunks)
+        return (chunk.take(rows) for chunk, rows in wanted if len(rows))
 
 
 @dataclass
@@ -146,14 +162,13 @@ class _Kept:
 
     scored: Iterator[tuple[Coordinates, np.ndarray]]
     threshold: float
-    strand: str
+    positions: int = 0
     written: int = 0
 
     def __iter__(self) -> Iterator[tuple[Coordinates, np.ndarray]]:
         for at, score in self.scored:
+            self.positions += len(score)
             keep = score > self.threshold
-            if self.strand != "both":
-                keep &= at.minus == (self.strand == "-")
             if not keep.all():
                 rows = np.flatnonzero(keep)
                 at, score = at.take(rows), score[rows]
@@ -165,7 +180,7 @@ def _bedgraph(at: Coordinates, score: np.ndarray, signal: str) -> dict[str, pa.A
     import pyarrow as pa
 
     start = at.position - 1
-    columns = {"chromosome": at.to_arrow()["chromosome"].dictionary_decode(), "start": start, "end": start + 2}
+    columns = {"chromosome": at.to_arrow()["chromosome"].dictionary_decode(), "start": start, "end": start + at.length}
     return {name: pa.array(values) for name, values in columns.items()} | {"score": pa.array(score, pa.float32())}
 
 
@@ -208,7 +223,7 @@ def _write_bigwig(kept: _Kept, windows: Windows, path: str) -> None:
         for at, score in kept:
             start = at.position - 1
             names = np.array(at.names, object)[at.sequence]
-            yield from zip(names, start.tolist(), (start + 2).tolist(), score.tolist(), strict=True)
+            yield from zip(names, start.tolist(), (start + at.length).tolist(), score.tolist(), strict=True)
 
     write_intervals(path, windows.genome.lengths(), values, "no score is above the threshold")
 

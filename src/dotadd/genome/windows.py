@@ -7,6 +7,7 @@ is a candidate; those where an annotated intron ends (begins) are true sites (la
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dotadd._util.memory import available
 from dotadd.data.batches import Strings
+from dotadd.data.places import Places, Text, numbered
 from dotadd.errors import DataError, DotaddError
 from dotadd.genome.cutting import STRETCH, Cut, Draw, Dropped, Holdout, whole_number
 from dotadd.genome.files import Annotation, Genome, GenomeSequence
@@ -23,6 +26,7 @@ from dotadd.sources.files import NoExamplesError
 from dotadd.sources.located import Coordinates, Located
 
 PARTS = ("all", "train", "holdout")
+SHARE = 4  # of the free memory, one part may go to a genome
 STEP = 1 << 20  # letters that are looked through at a time, between two looks at the keyboard
 
 Path = str | os.PathLike[str]
@@ -64,6 +68,9 @@ class Windows(Source):
     stretch : about how many letters a stretch has.
     sample : so many windows of the part, drawn at random.
     seed : decides which stretches are held out and which windows are drawn.
+    every : whether every position is a candidate, on both strands, and not only where the signal's letters stand.
+    places : whether windows are places in the genome, which is then kept in memory, two bytes a letter; or have letters
+        of their own. By default what takes less memory. Their letters are the same.
     """
 
     copied_by: ClassVar[str] = "windows"
@@ -78,11 +85,14 @@ class Windows(Source):
     stretch: int = field(default=STRETCH, kw_only=True)
     sample: int | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
+    every: bool = field(default=False, kw_only=True)
+    places: bool | None = field(default=None, kw_only=True, compare=False)
     counts: Counts = field(default_factory=Counts, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.cut = Cut.of(self.signal, self.length, self.before)
+        self.cut = Cut.of(self.signal, self.length, self.before, every=self.every)
         self.genome = Genome(self.fasta)
+        self._most = sys.maxsize  # bytes that may be taken
         if self.part not in PARTS:
             raise DotaddError(f"part is {self.part!r}; it has to be one of {', '.join(PARTS)}")
         if not 0 <= self.holdout < 1:
@@ -102,7 +112,11 @@ class Windows(Source):
 
     @property
     def quick(self) -> bool:
-        return False
+        """Places are found again faster than windows are read from a file."""
+        return self.stays
+
+    def bound(self, nbytes: int) -> None:
+        self._most = nbytes
 
     def files(self) -> list[str]:
         return self.genome.paths + ([] if self.gff is None else [os.path.expanduser(os.fspath(self.gff))])
@@ -120,10 +134,24 @@ class Windows(Source):
         total = sum(len(places) for _, places, _, _ in self._found())
         return Draw(self.sample, total, self.seed)
 
+    @cached_property
+    def stays(self) -> bool:
+        """Whether windows are places in a genome that stays in memory."""
+        if self.places is not None or self.genome.passing:
+            return bool(self.places)
+        size = 2 * self.genome.at_most()
+        room = min(available() // SHARE, self._most)
+        return size <= room and (self.sample is None or size <= self.sample * self.length)
+
+    @property
+    def divided(self) -> bool:
+        """Whether a part is held out."""
+        return bool(self.holdout)
+
     def held_out(self) -> Windows:
         """The held-out part beside this one, in full. What was read of genome and annotation serves both."""
         other = replace(self, part="holdout", sample=None)
-        other.genome, other.annotation = self.genome, self.annotation
+        other.genome, other.annotation, other.stays = self.genome, self.annotation, self.stays
         return other
 
     def chunks(self, nbytes: int = CHUNK_BYTES) -> Iterator[Located]:
@@ -140,14 +168,17 @@ class Windows(Source):
                 taken = drawn.rows(row, row + len(places))
                 row += len(places)
                 places, minus = places[taken], minus[taken]
-            true = _marked(places, sites)
+            true = _marked(2 * places + minus, sites)
             self.counts.windows += len(places)
             self.counts.true += int(np.count_nonzero(true))
             done = 0
             while done < len(places):
-                chunk = chunk or _Growing(self.cut, rows)
+                if chunk is not None and chunk.text is not sequence.text:
+                    yield chunk.done(names, self, first_row)
+                    first_row, chunk = first_row + chunk.used, None
+                chunk = chunk or _Growing(self.cut, rows, sequence.text)
                 part = slice(done, done + chunk.room)
-                chunk.extend(sequence.letters, len(names) - 1, places[part], minus[part], true[part])
+                chunk.extend(sequence, len(names) - 1, places[part], minus[part], true[part])
                 done = min(part.stop, len(places))
                 if not chunk.room:
                     yield chunk.done(names, self, first_row)
@@ -165,6 +196,8 @@ class Windows(Source):
         counts = Counts() if counts is None else counts
         split = Holdout(self.holdout, self.stretch, self.seed)
         first_name = ""
+        if self.stays:
+            self.genome.hold()
         for sequence in self.genome.sequences():
             counts.sequences += 1
             first_name = first_name or sequence.name
@@ -206,7 +239,7 @@ class Windows(Source):
 
 
 def _marked(places: np.ndarray, sites: np.ndarray) -> np.ndarray:
-    """Which of the places are sites; both are sorted."""
+    """Which of the places are sites; both are numbered as `Cut.sites` does it, and sorted."""
     marked = np.zeros(len(places), np.bool_)
     if len(places):
         inside = sites[np.searchsorted(sites, places[0]) : np.searchsorted(sites, places[-1], side="right")]
@@ -216,25 +249,35 @@ def _marked(places: np.ndarray, sites: np.ndarray) -> np.ndarray:
 
 
 class _Growing:
-    """A chunk while its windows are cut."""
+    """A chunk while its windows are cut, or found in a text."""
 
-    def __init__(self, cut: Cut, rows: int) -> None:
-        self.cut, self.used, self.room = cut, 0, rows
-        self.letters = np.empty(rows * cut.length, np.uint8)
+    def __init__(self, cut: Cut, rows: int, text: Text | None) -> None:
+        self.cut, self.text, self.used, self.room = cut, text, 0, rows
+        self.letters = np.empty(rows * cut.length if text is None else 0, np.uint8)
+        self.starts = np.empty(rows if text is not None else 0, np.int64)
         self.sequence, self.places = np.empty(rows, np.int32), np.empty(rows, np.int64)
         self.minus, self.true = np.empty(rows, np.bool_), np.empty(rows, np.bool_)
 
-    def extend(self, letters: np.ndarray, number: int, places: np.ndarray, minus: np.ndarray, true: np.ndarray) -> None:
-        """Cut these windows of a sequence; there has to be room for them."""
-        rows = slice(self.used, self.used + len(places))
-        self.cut.cut(letters, places, minus, self.letters[rows.start * self.cut.length : rows.stop * self.cut.length])
+    def extend(
+        self, sequence: GenomeSequence, number: int, places: np.ndarray, minus: np.ndarray, true: np.ndarray
+    ) -> None:
+        """Take these windows of a sequence; there has to be room for them."""
+        rows, letters, length = slice(self.used, self.used + len(places)), sequence.letters, self.cut.length
+        if self.text is None:
+            self.cut.cut(letters, places, minus, self.letters[rows.start * length : rows.stop * length])
+        else:
+            self.starts[rows] = self.cut.starts(places, minus, sequence.base, len(letters))
         self.sequence[rows] = number
         self.places[rows], self.minus[rows], self.true[rows] = places, minus, true
         self.used, self.room = rows.stop, self.room - len(places)
 
     def done(self, names: list[str], windows: Windows, first_row: int) -> Located:
-        used = self.used
-        batch = Strings(self.letters[: used * self.cut.length], width=self.cut.length)
-        y = None if windows.gff is None else np.where(self.true[:used], 1, -1)
-        at = Coordinates(tuple(names), self.sequence[:used], self.places[:used] + 1, self.minus[:used])
+        used, length = self.used, self.cut.length
+        if self.text is None:
+            batch = Strings(self.letters[: used * length], width=length)
+        else:
+            batch = Places(self.text, numbered(self.starts[:used], len(self.text)), width=length)
+        y = None if windows.gff is None else np.where(self.true[:used], np.int8(1), np.int8(-1))
+        rows = self.sequence[:used], self.places[:used] + 1, self.minus[:used]
+        at = Coordinates(tuple(names), *rows, length=1 if windows.every else 2)
         return Located(batch, y, None, first_row, windows.name, coordinates=at)

@@ -271,7 +271,7 @@ def _stored_batch(batch: Batch) -> tuple[Record, dict[str, np.ndarray]]:
         case DenseRows():
             return {"kind": batch.kind}, {"values": batch.values}
         case Strings(offsets=None):
-            return {"kind": batch.kind, "width": batch.width}, {"letters": batch.letters}
+            return {"kind": batch.kind, "width": batch.width}, {"letters": batch.together().letters}
         case Strings():
             assert batch.offsets is not None
             return {"kind": batch.kind}, {"letters": batch.letters, "offsets": batch.offsets.astype(np.int64)}

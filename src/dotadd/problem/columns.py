@@ -295,6 +295,8 @@ class Tally:
 
     def _count(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
         found = np.bincount(codes, weights=weight, minlength=len(classes))
+        if classes.dtype.kind == "i":  # labels of many rows may come in a byte each
+            classes = classes.astype(np.int64)
         if self.classes is None:
             self.classes, self.totals = classes, found.astype(np.float64)
             return

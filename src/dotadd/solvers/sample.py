@@ -62,3 +62,5 @@ class Sample:
         if self.size < len(self.problem.examples):
             self.rows = np.sort(self.order[: self.size]).astype(np.int64)
             self.problem = replace(self.problem, columns=self.problem.columns.within(self.rows))
+        else:
+            self.order = np.empty(0, np.uint32)  # of many millions of rows

@@ -219,7 +219,7 @@ class Store:
                 batch, fit = batch.take(some), fit[some]
                 continue
             mean = self.pool.nbytes / len(places)
-            wanted = max(SPARE * self.capacity, float(batch.nbytes)) / mean
+            wanted = max(SPARE * self.capacity, float(batch.row_bytes().sum())) / mean
             self._leave(self.random.permutation(places)[: int(wanted) + 1])
         return batch, fit
 

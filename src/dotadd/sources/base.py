@@ -305,11 +305,17 @@ class _Joined:
         self.files: list[tuple[int, str | None]] = []
         self.ids: list[pa.RecordBatch] = []
         self.rows = 0
+        self.shared: object = None  # of the latest batch, and its bytes
+        self.beyond = 0
 
     def note(self, chunk: Chunk) -> Batch:
         """Remember what belongs to this chunk, and hand on its batch."""
         if self.left is not None:
             self.left -= chunk.nbytes
+            if chunk.batch.shared is not None:  # it may have grown since the last chunk
+                beyond = chunk.batch.nbytes - batch_bytes(chunk.batch)
+                self.left -= beyond - (self.beyond if chunk.batch.shared is self.shared else 0)
+                self.shared, self.beyond = chunk.batch.shared, beyond
             if self.left < 0:
                 raise TooLargeError
         if self.first is None:

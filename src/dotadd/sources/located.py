@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Row r is about the two letters at `position[r]` and the one after it of the sequence `names[sequence[r]]`.
+    """Row r is about the two letters, or as many as `length` says, at `position[r]` and after it of the sequence
+    `names[sequence[r]]`.
 
-    Positions count from 1 on the forward strand, on whichever strand the two letters are read; `minus` says that they
-    are read on the reverse strand.
+    Positions count from 1 on the forward strand, on whichever strand the letters are read; `minus` says that they are
+    read on the reverse strand.
     """
 
     names: tuple[str, ...]

@@ -11,6 +11,7 @@ import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd.data.batches import LARGEST_VALUE, Batch, DenseRows, SparseRows, Strings
+from dotadd.data.places import Places
 from dotadd.data.table import Table
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk, Source
@@ -137,7 +138,9 @@ def with_distinct(chunk: Chunk) -> Chunk:
 def require_inside(batch: Batch, path: str | None = None) -> None:
     """Refuse rows that would lie outside of their arrays: kernels trust offsets."""
     inside = True
-    if isinstance(batch, Strings) and batch.offsets is not None:
+    if isinstance(batch, Places):
+        inside = not len(batch) or int(batch.starts.max()) + (batch.width or 0) <= len(batch.text)
+    elif isinstance(batch, Strings) and batch.offsets is not None:
         inside = offsets_fit(batch.offsets, len(batch.letters))
     elif isinstance(batch, SparseRows):
         inside = offsets_fit(batch.offsets, len(batch.indices))

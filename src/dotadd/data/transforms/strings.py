@@ -7,6 +7,7 @@ import numpy as np
 from dotadd._jit import kernel, plain
 from dotadd._util.expression import call_repr
 from dotadd.data.batches import Batch, Strings
+from dotadd.data.places import Places
 from dotadd.data.transforms.base import TransformError, Transforms, steps, whole_number
 
 Array = np.ndarray
@@ -85,6 +86,11 @@ class ReverseComplement(StringTransforms):
         if (lower == ord(foreign.lower())).any():
             use = reverse_complement(alphabet=better)
             raise TransformError(f"{self!r} is not for strings with the letter {foreign}: use {use!r}")
+
+    def apply(self, batch: Batch, rows: np.ndarray, which: np.ndarray) -> Strings:
+        if isinstance(batch, Places) and self.alphabet == "dna":
+            return batch.other_strand(np.asarray(rows), np.not_equal(which, 0))
+        return super().apply(batch, rows, which)
 
     def make(self, letters: Array, starts: Array, which: Array, offsets: Array, out: Array) -> None:
         _reverse(letters, starts, np.not_equal(which, 0), self.partners, offsets, out)
