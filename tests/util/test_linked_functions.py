@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from dotadd import _jit
 from dotadd._jit import linking
@@ -69,21 +68,24 @@ def test_what_is_linked_computes_and_raises_as_python_does_compiled_anew_and_fro
     assert runs[1:] == runs[:1] * 2
 
 
-@pytest.mark.skipif(_jit.JIT_DISABLED, reason="nothing is compiled")
-def test_python_is_told_what_to_call_instead():
+def test_where_python_calls_one_it_runs_as_python():
     @_jit.inner
     def double(x):
         return 2 * x
 
-    @_jit.kernel
-    def quadruple(x):
-        return double(double(x))
+    @_jit.inner
+    def mixed(h):
+        return double(np.uint64(h * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32))
 
+    @_jit.kernel
+    def twice_mixed(h):
+        return double(mixed(h))
+
+    number = np.uint64(0xFFFFFFFF)
+    expected = 2 * ((0xFFFFFFFF * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 32)
     for _ in range(2):  # before there is anything compiled, and then
-        with pytest.raises(TypeError, match="py_func"):
-            double(1)
-        assert quadruple(1) == 4
-    assert double.py_func(1) == 2
+        assert mixed(number) == expected
+        assert twice_mixed(number) == 2 * expected
 
 
 def test_another_numba_compiles_them_as_it_does(monkeypatch):

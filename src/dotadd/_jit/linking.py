@@ -12,9 +12,10 @@ functions are compiled as Numba does it, which takes longer and is no different 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numba
+import numpy as np
 from numba.core import compiler, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import _dynfunc
@@ -64,7 +65,7 @@ class _Linked(compiler.CompilerBase):
 
 
 def only_linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """A dispatcher of this function for compiled callers. Python has `py_func`."""
+    """A dispatcher of this function for compiled callers. Where Python calls it, it runs as Python."""
     if config.DISABLE_JIT:
         return function
     if numba.version_info[:2] not in TRIED:
@@ -72,9 +73,10 @@ def only_linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     options = {**options, "inline": "never", "no_cpython_wrapper": True, "pipeline_class": _Linked}
     made: Any = numba.njit(**options)(function)
 
-    def refuse(*_: object) -> NoReturn:
-        raise TypeError(f"{function.__qualname__} is for kernels to call; Python can call {function.__name__}.py_func")
+    def in_python(*given: object) -> Any:
+        with np.errstate(over="ignore"):  # numbers of 64 bits wrap around, as they do in compiled code
+            return function(*given)
 
-    made._insert = lambda *_: None  # so that a call from Python finds nothing, and asks:
-    made._compile_for_args = refuse
+    made._insert = lambda *_: None  # so that a call from Python finds nothing compiled, and asks what to call:
+    made._compile_for_args = lambda *_: in_python
     return made
