@@ -55,7 +55,7 @@ class _LoweringForLinks(typed_passes.NativeLowering):
 
 
 class _Linked(compiler.CompilerBase):
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[object]:
         passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         at = next(k for k, (each, _) in enumerate(passes.passes) if each is typed_passes.NativeLowering)
         passes.passes[at] = (_LoweringForLinks, "lowering for links")
@@ -73,7 +73,7 @@ def only_linked(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     options = {**options, "inline": "never", "no_cpython_wrapper": True, "pipeline_class": _Linked}
     made: Any = numba.njit(**options)(function)
 
-    def in_python(*given: object) -> Any:
+    def in_python(*given: object) -> object:
         with np.errstate(over="ignore"):  # numbers of 64 bits wrap around, as they do in compiled code
             return function(*given)
 
