@@ -23,7 +23,7 @@ def row_products(examples: InMemory, rows: np.ndarray) -> np.ndarray:
     """<phi(z_i), phi(z_j)> of these rows, in float64."""
     matrix = _dense(examples, rows)
     if matrix is None:
-        return products_of(gathered(examples, rows), examples.squared_norms(rows))
+        return _products_of(gathered(examples, rows), examples.squared_norms(rows))
     products = matrix @ matrix.T
     products[np.diag_indices(len(rows))] = examples.squared_norms(rows)
     return products
@@ -39,7 +39,7 @@ def _dense(examples: InMemory, rows: np.ndarray) -> np.ndarray | None:
     return np.concatenate(parts)
 
 
-def products_of(block: Block, squared_norms: np.ndarray) -> np.ndarray:
+def _products_of(block: Block, squared_norms: np.ndarray) -> np.ndarray:
     """<phi(z_i), phi(z_j)> of the rows of a block that was gathered, and |phi(z_i)|^2 as given."""
     count, indices = len(block), block.indices
     assert indices is not None
@@ -53,7 +53,7 @@ def products_of(block: Block, squared_norms: np.ndarray) -> np.ndarray:
         some = often[first : first + COLUMNS]
         column[some] = np.arange(len(some))
         dense = np.zeros((count, len(some)))
-        _write_columns(block.start, block.end, indices, block.values, column, dense)
+        write_columns(block.start, block.end, indices, block.values, column, dense)
         column[some] = -1
         products += dense @ dense.T
     counts[often] = 0
@@ -111,7 +111,7 @@ def _copy(start, end, indices, values, at, cursor, out_indices, out_values):
 
 
 @kernel
-def _write_columns(start, end, indices, values, column, out):
+def write_columns(start, end, indices, values, column, out):
     """Write features that have a column to it."""
     for r in range(len(start)):
         for k in range(np.uint64(start[r]), np.uint64(end[r])):

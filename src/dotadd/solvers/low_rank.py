@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dotadd._jit import kernel
 from dotadd.core.block import Block, add_products, every_row
+from dotadd.problem.row_products import write_columns
 from dotadd.solvers.interior_qp import decomposed
 
 DENSE = 0.25  # of the features, from which on a row is better written in full
@@ -30,11 +30,11 @@ class LowRank:
     def __init__(self, rows: Block, sign: np.ndarray, constant: float, ridge: np.ndarray | float = 0.0) -> None:
         assert rows.indices is not None
         self.rows, self.sign, self.constant, self.ridge = rows, sign, constant, ridge
-        self.features = features_of(rows)
+        self.features = int(rows.indices.max()) + 1 if len(rows.indices) else 0
         self.dense = None
         if np.mean(rows.end - rows.start) > DENSE * self.features:
             self.dense = np.zeros((len(rows), self.features))
-            _write(rows.start, rows.end, rows.indices, rows.values, self.dense)
+            write_columns(rows.start, rows.end, rows.indices, rows.values, np.arange(self.features), self.dense)
 
     def times(self, x: np.ndarray) -> np.ndarray:
         return self._outputs(self._sums(x)) + self.ridge * x
@@ -82,17 +82,3 @@ class LowRank:
         out[m, m] = self.constant**2 * weight.sum()
         out[np.diag_indices_from(out)] += 1.0
         return out
-
-
-def features_of(rows: Block) -> int:
-    """How many features the rows of a gathered block have."""
-    assert rows.indices is not None
-    return int(rows.indices.max()) + 1 if len(rows.indices) else 0
-
-
-@kernel
-def _write(start, end, indices, values, out):
-    """Write rows to a dense matrix."""
-    for r in range(len(start)):
-        for k in range(np.uint64(start[r]), np.uint64(end[r])):
-            out[r, indices[k]] = values[k]

@@ -26,9 +26,9 @@ import numpy as np
 from dotadd.core.losses import Loss
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem, features_met
-from dotadd.problem.row_products import gathered, products_of
+from dotadd.problem.row_products import gathered, row_products
 from dotadd.solvers.interior_qp import Full, Quadratic, interior_qp
-from dotadd.solvers.low_rank import LowRank, features_of
+from dotadd.solvers.low_rank import LowRank
 from dotadd.solvers.result import Progress, passes_left
 
 MOST = 3000  # examples: 72 MB of Gram matrix, and a second for a decomposition
@@ -107,19 +107,19 @@ def solved_together(
 ) -> np.ndarray:
     """The best alpha of these rows in problem k, given the alpha to start from and the outputs <w, phi(z_i)> + b; their
     dual is below its maximum by a part of this gap at most. Now and then check() may raise."""
+    examples = problem.examples
+    nonzeros, features = examples.mean_length, features_met(examples)  # by which room for it was found
     sign, cost = problem.columns.sign(k, rows).astype(np.float64), problem.columns.cost(k, rows)
     constant = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
     upper, ridge = cost, np.zeros(len(rows))
     if problem.loss is Loss.SQUARED_HINGE:
         upper, ridge = np.full(len(rows), np.inf), 0.5 / cost
     with np.errstate(over="ignore", invalid="ignore"):  # told below
-        block = gathered(problem.examples, rows)
-        nonzeros, features = float(np.mean(block.end - block.start)), features_of(block)
         Q: Quadratic
         if by_features(len(rows), nonzeros, features) < by_rows(len(rows), nonzeros):
-            Q = LowRank(block, sign, constant, ridge)
+            Q = LowRank(gathered(examples, rows), sign, constant, ridge)
         else:
-            products = (products_of(block, problem.examples.squared_norms(rows)) + constant) * np.outer(sign, sign)
+            products = (row_products(examples, rows) + constant) * np.outer(sign, sign)
             products[np.diag_indices_from(products)] += ridge
             Q = Full(products)
         r = 1.0 - sign * output + Q.times(start) - ridge * start
