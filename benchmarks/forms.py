@@ -204,6 +204,11 @@ class Built:
     seconds: float
 
 
+def since(began: float) -> float:
+    """Seconds of the processor since then, never none: some systems count them in ticks of 10 ms and tell a finer clock."""
+    return max(process_time() - began, 1e-9)
+
+
 def by_letter(phi: FeatureMap, batch: Strings, before: Built | None, lines: list[str]) -> Built:
     """A line about a map and these strings, times for a letter."""
     phi = phi.resolve(Shape.of(batch))
@@ -213,14 +218,14 @@ def by_letter(phi: FeatureMap, batch: Strings, before: Built | None, lines: list
     count = int(batch.lengths().sum())
     began = process_time()
     learned = phi.learn(batch)
-    built = Built(count, process_time() - began)
+    built = Built(count, since(began))
     w, ones = np.zeros(learned.dim, np.float32), np.ones(len(batch))
     examples = InMemory(learned, batch)
 
     def seconds(work: Callable[[], object]) -> float:
         began = process_time()
         work()
-        return process_time() - began
+        return since(began)
 
     first = seconds(lambda: examples.dot([w]))
     dot, add = (min(seconds(work) for _ in range(3)) for work in (
