@@ -205,7 +205,7 @@ class Built:
 
 
 def since(began: float) -> float:
-    """Seconds of the processor since then, never none: some systems count them in ticks of 10 ms and tell a finer clock."""
+    """Seconds of the processor since then, never none: some systems count them in ticks of 10 ms."""
     return max(process_time() - began, 1e-9)
 
 
