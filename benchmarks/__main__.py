@@ -23,7 +23,7 @@ from benchmarks import (
     tables,
 )
 
-PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-official", "vowpalwabbit"]
+PACKAGES = ["dotadd", "numba", "numpy", "scipy", "scikit-learn", "liblinear-multicore", "vowpalwabbit"]
 PACKAGES += ["scikit-learn-intelex"]
 
 

@@ -164,7 +164,10 @@ def report(*, tiny: bool = False, rows: int | None = None, letters: int = LETTER
             ]
             lines.append(f"| {form.name} | " + " | ".join(cells) + f" | {ends}")
         lines.append("")
-    for name, of in (("DNA", lambda letters: windows(max(1, letters // WINDOW), tiny)), ("Mails", mails)):
+    for name, of in (
+        ("DNA", lambda letters: windows(max(1, letters // WINDOW), tiny)),
+        ("Mails", lambda letters: mails(letters, tiny)),
+    ):
         lines += [f"{name}:\n", f"| {' | '.join(LETTER_COLUMNS)} |", "|---" * len(LETTER_COLUMNS) + "|"]
         for phi in ALL_LENGTHS[: None if name == "DNA" else 2]:
             before: Built | None = None
@@ -179,10 +182,10 @@ LETTER_COLUMNS = ["map", "letters", "slots", "build, ns", "exponent", "first loo
 LETTER_COLUMNS += ["index, bytes", "with w"]
 
 
-def mails(letters: int) -> Strings:
+def mails(letters: int, tiny: bool) -> Strings:
     """Texts, as many as have so many letters."""
     path = datasets.FOLDER / "enron_spam" / "enron_spam.jsonl.xz"
-    if not path.exists():
+    if tiny or not path.exists():
         rng = np.random.default_rng(0)
         words = np.array(["".join(rng.choice(list("etaoins"), rng.integers(2, 9))) for _ in range(500)])
         return Strings.from_list([" ".join(rng.choice(words, 50)) for _ in range(max(1, letters // 300))])

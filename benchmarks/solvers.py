@@ -92,7 +92,7 @@ def ours(X: sp.csr_matrix, y: np.ndarray, C: float = 1.0, *, loss: str, solver: 
     return run
 
 
-def liblinear(X: sp.csr_matrix, y: np.ndarray, C: float = 1.0, *, solver: int = 3) -> Run | None:
+def liblinear(X: sp.csr_matrix, y: np.ndarray, C: float = 1.0, *, solver: int = 3, threads: int = 1) -> Run | None:
     try:
         from liblinear.liblinear import liblinear as library
         from liblinear.liblinear import parameter, problem
@@ -102,7 +102,7 @@ def liblinear(X: sp.csr_matrix, y: np.ndarray, C: float = 1.0, *, solver: int = 
     labels = np.unique(y)
 
     def run(epsilon: float) -> tuple[float, Weights]:
-        options = parameter(f"-s {solver} -c {C} -B 1 -e {epsilon} -q")
+        options = parameter(f"-s {solver} -c {C} -B 1 -e {epsilon} -q" + (f" -m {threads}" if threads > 1 else ""))
         began = perf_counter()
         model = library.train(data, options)
         seconds = perf_counter() - began

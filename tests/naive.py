@@ -31,24 +31,11 @@ def primal(X, y, cost, loss, w, b, intercept, centre=(0.0, 0.0)):
     return penalty + cost @ loss_value(loss, y * (X @ w + b))
 
 
-def solve(X, y, cost, loss, intercept, centre=(0.0, 0.0)):
-    """The minimum of the objective and its w and b: an active-set QP solver for hinge losses, BFGS for the logistic.
-    The penalty is on how far w and b are from `centre`."""
-    n, d = X.shape
-    if loss == "logistic":
-
-        def f(v):
-            w, b = v[:d], (0.0 if intercept == "none" else v[d])
-            m = y * (X @ w + b)
-            s = -cost * y / (1.0 + np.exp(m))
-            grad_b = {"none": 0.0, "free": s.sum(), "regularized": s.sum() + b - centre[1]}[intercept]
-            return primal(X, y, cost, loss, w, b, intercept, centre), np.append(w - centre[0] + X.T @ s, grad_b)
-
-        v = minimize(f, np.zeros(d + 1), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 10000}).x
-        w, b = v[:d], (0.0 if intercept == "none" else v[d])
-        return primal(X, y, cost, loss, w, b, intercept, centre), w, b
+def primal_qp(X, y, cost, loss, intercept, centre):
+    """w and b of a hinge loss by the primal with its slacks."""
     import daqp
 
+    n, d = X.shape
     # variables w, b, xi; m + xi >= 1, xi >= 0
     H = np.zeros((d + 1 + n, d + 1 + n))
     H[:d, :d] = np.eye(d)
@@ -69,7 +56,50 @@ def solve(X, y, cost, loss, intercept, centre=(0.0, 0.0)):
     lower = np.concatenate([np.ones(n), np.zeros(n)])
     x, _, flag, _ = daqp.solve(H, f, A, upper, lower, np.zeros(2 * n, dtype=np.int32))
     assert flag > 0, f"the QP solver failed ({flag})"
-    w, b = x[:d], (0.0 if intercept == "none" else x[d])
+    return x[:d], (0.0 if intercept == "none" else x[d])
+
+
+def dual_qp(X, y, cost, loss, intercept, centre):
+    """The same by the dual: of some hundred rows in a hundredth of the time."""
+    import daqp
+
+    used = np.flatnonzero(cost > 0.0)
+    signs, most = y[used].astype(np.float64), cost[used]
+    Z = signs[:, None] * X[used]
+    H = Z @ Z.T + (np.outer(signs, signs) if intercept == "regularized" else 0.0)
+    H[np.diag_indices_from(H)] += 1e-10 if loss == "hinge" else 0.5 / most
+    centre_w, centre_b = centre[0], (centre[1] if intercept == "regularized" else 0.0)
+    missing = 1.0 - signs * (X[used] @ np.broadcast_to(centre_w, X.shape[1]) + centre_b)
+    lower, upper = np.zeros(len(used)), most if loss == "hinge" else np.full(len(used), 1e20)
+    A, kinds = np.zeros((0, len(used))), np.zeros(len(used), np.int32)
+    if intercept == "free":
+        A, kinds = signs[None], np.append(kinds, 5).astype(np.int32)  # an equation
+        lower, upper = np.append(lower, 0.0), np.append(upper, 0.0)
+    alpha, _, flag, about = daqp.solve(H, -missing, np.ascontiguousarray(A), upper, lower, kinds)
+    assert flag > 0, f"the QP solver failed ({flag})"
+    w = centre_w + alpha @ Z
+    b = {"none": 0.0, "regularized": centre_b + alpha @ signs, "free": about["lam"][-1]}[intercept]
+    return w, b
+
+
+def solve(X, y, cost, loss, intercept, centre=(0.0, 0.0)):
+    """The minimum of the objective and its w and b: an active-set QP solver for hinge losses, BFGS for the logistic.
+    The penalty is on how far w and b are from `centre`."""
+    n, d = X.shape
+    if loss == "logistic":
+
+        def f(v):
+            w, b = v[:d], (0.0 if intercept == "none" else v[d])
+            m = y * (X @ w + b)
+            s = -cost * y / (1.0 + np.exp(m))
+            grad_b = {"none": 0.0, "free": s.sum(), "regularized": s.sum() + b - centre[1]}[intercept]
+            return primal(X, y, cost, loss, w, b, intercept, centre), np.append(w - centre[0] + X.T @ s, grad_b)
+
+        v = minimize(f, np.zeros(d + 1), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 10000}).x
+        w, b = v[:d], (0.0 if intercept == "none" else v[d])
+        return primal(X, y, cost, loss, w, b, intercept, centre), w, b
+    by = dual_qp if n <= d else primal_qp  # each as small as it can be; of wide data the dual is strictly convex
+    w, b = by(X, y, cost, loss, intercept, centre)
     return primal(X, y, cost, loss, w, b, intercept, centre), w, b
 
 

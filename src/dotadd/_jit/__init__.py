@@ -150,6 +150,11 @@ def inner(function: Function) -> Function:
     return only_linked(function, OPTIONS)
 
 
+def exact_inner(function: Function) -> Function:
+    """The same with sums and products taken as they are written, so that every processor finds the same bits."""
+    return only_linked(function, OPTIONS | {"fastmath": False})
+
+
 class _Alias:
     """Carries a read-only array's memory to NumPy under a writable flag, and keeps its owner alive."""
 
