@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# A worker a core. Each has a stretch of the tests, and takes from the other when it is done: so what a file's tests share is made
-# once, and both do not compile the same kernels at the same time.
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# Two workers a core, since half of the time of a test goes by while processes that it has started come up, or are killed. Each
+# has a stretch of the tests, and takes from others when it is done: so what a file's tests share is made once, and few
+# kernels are compiled by two at the same time.
+PYTEST = $(BIN)/python -m pytest -n $(shell $(BIN)/python -c "import os; print(2 * (os.cpu_count() or 1))") --dist worksteal
 # Tests start many processes: bytecode is kept for the next one, also where the environment says otherwise (0.5 s for each).
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -282,10 +282,8 @@ def binary_patterns(z: list[list[float]]) -> list[tuple[int, int, int]]:
 def half_size(z: list[list[float]]) -> list[list[float]]:
     """Two by two pixels summed up, row by row."""
     rows, columns = len(z) // 2, len(z[0]) // 2
-    return [
-        [(z[2 * i][2 * j] + z[2 * i][2 * j + 1]) + (z[2 * i + 1][2 * j] + z[2 * i + 1][2 * j + 1]) for j in range(columns)]
-        for i in range(rows)
-    ]
+    upper, lower = ([[row[2 * j] + row[2 * j + 1] for j in range(columns)] for row in z[k::2]] for k in (0, 1))
+    return [[upper[i][j] + lower[i][j] for j in range(columns)] for i in range(rows)]
 
 
 def lbp(z: np.ndarray, levels: int | None = None) -> dict[tuple[int, int, int, int], float]:

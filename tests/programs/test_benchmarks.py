@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     memory,
     parallel,
     reading,
+    runs,
     solvers,
     startup,
     streaming,
@@ -171,12 +172,24 @@ def test_the_reading_benchmark_runs():
     assert "| scikit-learn |" in reading.report(tiny=True, repeat=1)
 
 
-def test_the_benchmark_of_ordinary_text_compares_equal_objectives():
-    rows = [line.split("|") for line in everyday.report(tiny=True, repeat=1).splitlines()[2:]]
-    assert len(rows) == 3 * len(everyday.TASKS)
-    for task in everyday.TASKS:
-        first, *others = [float(row[6]) for row in rows if row[1].strip() == task.name]
-        assert others == pytest.approx([first] * 2, rel=2e-3)
+def test_the_benchmark_of_everyday_data_compares_equal_objectives():
+    lines = everyday.report(tiny=True, repeat=1).splitlines()[2:]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    assert list(dict.fromkeys(row[1] for row in rows)) == list(everyday.TASKS)
+    for task in everyday.TASKS.values():
+        of = {row[2]: row for row in rows if row[1] == task.name}
+        assert {"dotadd, 1 thread", "dotadd, 2 threads", "scikit-learn LinearSVC"} <= set(of)
+        first, *others = [float(row[6]) for row in of.values() if row[6] and "not reached" not in row[9]]
+        assert others == pytest.approx([first] * len(others), rel=2e-3)
+        accuracies = [float(row[7]) for row in of.values() if row[6] and "not reached" not in row[9]]
+        assert accuracies == pytest.approx([accuracies[0]] * len(accuracies), abs=0.05)
+
+
+def test_a_program_of_the_everyday_benchmark_runs_in_a_process_of_its_own():
+    job = {"task": "a9a", "program": "dotadd, 1 thread", "tiny": True, "repeat": 1}
+    found = runs.call("benchmarks.everyday", job)
+    assert found["primal"] == pytest.approx(everyday.by_dotadd(job, 1)["primal"], rel=1e-3)
+    assert found["peak"] > 10**7
 
 
 def test_the_benchmark_of_clicks_trains_all_programs_on_one_log():

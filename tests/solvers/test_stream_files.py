@@ -236,7 +236,7 @@ def command(*arguments):
 
 def test_kill_9_and_resume_end_with_the_same_model(tmp_path):
     path = arrow(tmp_path / "x.arrow", 2000, 30, batch=500)
-    options = ["--memory", "25kB", "--jobs", "1", "--tol", "1e-3", "-C", "10", "--quiet"]
+    options = ["--memory", "25kB", "--jobs", "1", "--tol", "1e-3", "-C", "2", "--quiet"]
     subprocess.run(command(path, "-o", tmp_path / "unbroken", *options), check=True)
     broken = command(path, "-o", tmp_path / "broken", *options, "--checkpoint-every", "0.05")
     checkpoint = tmp_path / "broken.checkpoint"

@@ -16,6 +16,7 @@ import numpy as np
 
 from dotadd._util.ahead import ReadAhead
 from dotadd._util.memory import words
+from dotadd.core.block import LONG
 from dotadd.data.batches import Batch
 from dotadd.errors import DataError, DotaddError
 from dotadd.features.base import FeatureMap, require_room
@@ -98,8 +99,9 @@ class OnDisk:
         )
 
     def asked_again(self, piece: InMemory) -> InMemory:
-        """A piece of which several things are asked: features are kept meanwhile."""
-        return piece.keeping(FEATURE_BYTES) if self.keep else piece
+        """A piece of which several things are asked: features are kept meanwhile, unless a row is so long that merging
+        its equal indices takes a table of many megabytes."""
+        return piece.keeping(FEATURE_BYTES) if self.keep and piece.longest <= LONG else piece
 
     def pieces(
         self, nbytes: int | None = None, *, after: int = 0
