@@ -2,7 +2,7 @@
 
 import pytest
 
-from dotadd.genome.names import match_names
+from dotadd.genome.sequences import match_names
 
 
 @pytest.mark.parametrize(

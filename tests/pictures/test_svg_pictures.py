@@ -10,20 +10,16 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from dotadd._util.markup import card
+from dotadd._util.wording import card
 from dotadd.errors import DotaddError, one_line
 from dotadd.explain.logo import HIGH as LOGO_HIGH
 from dotadd.explain.logo import stacked
 from dotadd.model.proper_scores import ProperScores
 from dotadd.model.ranking import Ranking
 from dotadd.pictures import picture
-from dotadd.pictures.calibration import calibration
-from dotadd.pictures.confusion import MOST, confusion, gathered
-from dotadd.pictures.convergence import convergence
-from dotadd.pictures.heat import heat
+from dotadd.pictures.curves import calibration, convergence, precision_recall, roc
+from dotadd.pictures.grids import MOST, confusion, gathered, heat
 from dotadd.pictures.picture import HIGH, LEFT, RIGHT, TOP, WIDTH, Curve, Scale, thinned
-from dotadd.pictures.precision_recall import precision_recall
-from dotadd.pictures.roc import roc
 
 SVG = "{http://www.w3.org/2000/svg}"
 

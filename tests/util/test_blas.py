@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from dotadd._util.blas import one_blas_thread
+from dotadd._util.threads import one_blas_thread
 
 
 def threads_of_blas():

@@ -2,6 +2,9 @@
 
 One pool serves the whole process: a new one costs as much as a small kernel call. The thread that asks for the work
 takes its share of it, and work that asks for threads itself does without, so no more threads run than were asked for.
+
+BLAS has one thread meanwhile. With threads of its own it may let them spin for a while after each product, on the cores
+that ours want; and how it cuts a product into pieces, which rounding follows, depends on how many it has.
 """
 
 from __future__ import annotations
@@ -9,11 +12,16 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 from dotadd.errors import DotaddError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 
@@ -113,3 +121,28 @@ def _begin_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
+
+
+_limiting = threading.Lock()  # held by who has set the limit: it counts for all threads, and only he may lift it
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """What is inside finds BLAS with one thread, in whatever thread of ours; who enters while that is so changes
+    nothing."""
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """It looks through all libraries of this process, which takes two milliseconds. scikit-learn comes with it."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -8,8 +8,7 @@ from cyclopts import Parameter
 
 from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Reading, Whole, tell_skipped
-from dotadd.cli.screen import facts
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, facts, write_json
 from dotadd.errors import DotaddError
 
 

@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import replacing, require_writable
 from dotadd.cli.options import OUTPUT, Count, Reading, Solving, Training, columns_for, tell_skipped, title_of
 from dotadd.cli.progress import Watch
-from dotadd.cli.screen import duration, facts, number, shortened, show_table, tell
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, duration, facts, number, shortened, show_table, tell, write_json
 from dotadd.errors import DotaddError, NotConvergedWarning
 from dotadd.estimators.course import FoldsCourse
 

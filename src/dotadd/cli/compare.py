@@ -13,8 +13,7 @@ from dotadd._util.threads import thread_count
 from dotadd.cli.large import command_line, results
 from dotadd.cli.options import OUTPUT, STOPPING, Reading, Solving, VirtualExamples, columns_for, tell_skipped, title_of
 from dotadd.cli.progress import Watch
-from dotadd.cli.screen import facts, number, show_table, tell
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, facts, number, show_table, tell, write_json
 from dotadd.cli.train import trained
 from dotadd.errors import DataError, DotaddError, FeatureError, NotConvergedWarning, as_written
 from dotadd.estimators.course import Course

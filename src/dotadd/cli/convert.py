@@ -15,8 +15,7 @@ from dotadd._util.compressed import ENDINGS
 from dotadd.cli.options import Reading, Real, Whole, tell_skipped
 from dotadd.cli.peaks import LENGTH, PeakOptions, draw, letters_held_out, peak_lines, peak_size, site_lines
 from dotadd.cli.progress import Bar
-from dotadd.cli.screen import facts
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, facts, write_json
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dotadd.cli.screen import facts
-from dotadd.cli.summaries import Json
+from dotadd.cli.screen import Json, facts
 from dotadd.errors import EXTRAS, NAMES
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Count, Reading, Whole, tell_skipped
 from dotadd.cli.progress import Bar
-from dotadd.cli.screen import facts, label_text, number, show_table
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, facts, label_text, number, show_table, write_json
 from dotadd.errors import DotaddError, as_written, printable
 
 if TYPE_CHECKING:

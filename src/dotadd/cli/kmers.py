@@ -10,7 +10,7 @@ from dotadd._util.atomic import require_writable
 from dotadd._util.compressed import writing
 from dotadd.cli.options import Whole
 from dotadd.cli.progress import Bar
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, write_json
 
 
 def kmers(

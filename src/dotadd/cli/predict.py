@@ -18,8 +18,7 @@ from dotadd.cli.measures import Measured, show_measures
 from dotadd.cli.measures import as_json as measures_json
 from dotadd.cli.options import Flag, Reading, Real, Whole, tell_skipped
 from dotadd.cli.progress import Bar
-from dotadd.cli.screen import duration, facts, tell
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, duration, facts, tell, write_json
 from dotadd.errors import DataError, DotaddError
 
 if TYPE_CHECKING:

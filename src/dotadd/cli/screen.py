@@ -1,20 +1,27 @@
-"""How results look: aligned lines of a name and a value, and tables. What users bring is printable before it is shown.
+"""How results look: for people as aligned lines of a name and a value and as tables, for programs as one JSON object on
+standard output. What users bring is printable before it is shown, and messages go to standard error.
 
 Numbers in tables are never cut: names are folded, and columns that do not fit stand in a table below.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal, TextIO, cast
+from typing import Annotated, Literal, TextIO, cast
+
+from cyclopts import Parameter
 
 from dotadd._util.forgiving import Forgiving
 from dotadd._util.standard_input import named
 from dotadd._util.wording import duration as duration
 from dotadd._util.wording import number as number
 from dotadd.errors import as_written, printable
+
+TELLS = "The summary as one JSON object on standard output; messages are on standard error."
+Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False, help=TELLS)]
 
 
 def tell(message: str) -> None:
@@ -43,6 +50,13 @@ def facts(lines: Mapping[str, str]) -> None:
     width = max(len(name) for name in lines)
     for name, value in lines.items():
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), printable(value)), soft_wrap=True)
+
+
+def write_json(record: Mapping[str, object]) -> None:
+    """Show this object; numbers that are not finite become null."""
+    from dotadd.model.file import jsonable
+
+    sys.stdout.write(json.dumps(jsonable(record), indent=2, allow_nan=False) + "\n")
 
 
 def label_text(label: object) -> str:

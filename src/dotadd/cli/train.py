@@ -38,8 +38,7 @@ from dotadd.cli.peaks import GenomeToTrainOn, genome_lines
 from dotadd.cli.predict import measure
 from dotadd.cli.progress import Watch, opened_log, write_json_line
 from dotadd.cli.report import report_training, require_page, studied
-from dotadd.cli.screen import duration, facts, label_text, lenient_screen, number, tell
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, duration, facts, label_text, lenient_screen, number, tell, write_json
 from dotadd.cli.updating import Updating
 from dotadd.errors import DataError, DotaddError, NotConvergedWarning
 from dotadd.estimators.course import AnyCourse, Course, FoldsCourse, KernelCourse

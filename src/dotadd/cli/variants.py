@@ -11,8 +11,7 @@ from cyclopts import Parameter
 from dotadd._util.atomic import require_writable
 from dotadd.cli.options import Count, Seed, Whole, whole
 from dotadd.cli.progress import Bar
-from dotadd.cli.screen import duration, facts
-from dotadd.cli.summaries import Json, write_json
+from dotadd.cli.screen import Json, duration, facts, write_json
 from dotadd.errors import DotaddError
 
 if TYPE_CHECKING:

@@ -93,7 +93,7 @@ class Estimator(Plots):
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
-        from dotadd._util.markup import card
+        from dotadd._util.wording import card
 
         known = self._defaults()
         changed = {name: repr(getattr(self, name)) for name in known if repr(getattr(self, name)) != repr(known[name])}

@@ -378,7 +378,7 @@ class FeatureMap(Part, Methods):
         return call_repr(type(self).__name__, **self._description())
 
     def _repr_html_(self) -> str:
-        from dotadd._util.markup import card
+        from dotadd._util.wording import card
 
         reads = ", ".join(kind.kind for kind in self.takes)
         return card(repr(self), {"reads": reads} | self.get_params())

@@ -21,7 +21,7 @@ from dotadd.genome.background import LONGEST, STEPS, composition, matched
 from dotadd.genome.bed import Bed, merged, overlaps, read_bed
 from dotadd.genome.cutting import STRETCH, Dropped, Holdout, cut_windows, whole_number
 from dotadd.genome.files import Genome, GenomeSequence
-from dotadd.genome.names import match_names
+from dotadd.genome.sequences import match_names
 from dotadd.genome.windows import PARTS, Path
 from dotadd.sources.base import CHUNK_BYTES, Skipped, Source
 from dotadd.sources.files import NoExamplesError

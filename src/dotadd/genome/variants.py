@@ -27,8 +27,7 @@ from dotadd.errors import DataError, DotaddError, printable, require_extra
 from dotadd.genome.alleles import WHY, Alleles, SkipReason, changes, single_letters
 from dotadd.genome.cutting import whole_number
 from dotadd.genome.files import Genome
-from dotadd.genome.letters import Letters
-from dotadd.genome.names import match_names
+from dotadd.genome.sequences import Letters, match_names
 from dotadd.genome.splicing import Splicing
 from dotadd.genome.tabix import Tabix
 from dotadd.genome.vcf import ALLELES, LAST, NUMBER, Field, Lines, annotated, opened

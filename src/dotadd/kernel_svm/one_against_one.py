@@ -17,8 +17,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dotadd._util.blas import one_blas_thread
-from dotadd._util.threads import for_each
+from dotadd._util.threads import for_each, one_blas_thread
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.problem import KernelProblem, KernelProgress, KernelResult, KernelSettings, answer
 from dotadd.kernel_svm.shared_rows import WHOLE, PairGram, SharedRows, WholeGram

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dotadd._util.blas import one_blas_thread
-from dotadd._util.threads import for_each
+from dotadd._util.threads import for_each, one_blas_thread
 from dotadd.kernel_svm.gram import Gram, SomeRows
 from dotadd.kernel_svm.one_against_one import HelpersClock
 from dotadd.kernel_svm.problem import KernelProblem, KernelResult, KernelSettings, KernelSolver

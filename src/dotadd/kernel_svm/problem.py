@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._jit import plain
-from dotadd._util.blas import one_blas_thread
+from dotadd._util.threads import one_blas_thread
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.working_set import intercept, objectives, widest
 from dotadd.solvers.clock import Clock, StoppedError
@@ -97,8 +97,7 @@ class KernelResult:
             object.__setattr__(self, "reason", Reason.DIVERGED)
 
     def _repr_html_(self) -> str:
-        from dotadd._util.markup import card
-        from dotadd._util.wording import duration, number
+        from dotadd._util.wording import card, duration, number
 
         facts = {"primal": number(self.primal), "dual": number(self.dual), "violation": number(self.violation, 3)}
         facts |= {"steps": f"{self.steps:,} in {duration(sum(self.seconds.values()))}", "stopped": self.reason.value}

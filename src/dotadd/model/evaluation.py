@@ -141,7 +141,7 @@ class Evaluation(NamedTuple):
     """The confusion matrix where scores above 0 are of the second class, if the model has another threshold."""
 
     def _repr_html_(self) -> str:
-        from dotadd._util.markup import card
+        from dotadd._util.wording import card
 
         names = ("accuracy", "balanced_accuracy", "macro_f1", "matthews", "log_loss", "brier", "calibration_error")
         told = {name.replace("_", " "): self.intervals.get(name, getattr(self, name)) for name in names}

@@ -196,7 +196,7 @@ class Classifier(Plots):
         return self, None
 
     def _repr_html_(self) -> str:
-        from dotadd._util.markup import card
+        from dotadd._util.wording import card
 
         told = {name: self.training.get(name) for name in ("rows", "solver", "C", "loss", "gap", "violation", "reason")}
         known = {name: value for name, value in told.items() if value is not None}

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dotadd._util.blas import one_blas_thread
+from dotadd._util.threads import one_blas_thread
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.errors import DotaddError, ModelError

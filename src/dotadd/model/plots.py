@@ -12,6 +12,8 @@ from dotadd.kernel_svm.problem import KernelResult
 from dotadd.model.evaluation import Evaluator
 from dotadd.model.file import NO_PROBABILITIES, Classifier
 from dotadd.model.ranking import Ranked, Ranking
+from dotadd.pictures.curves import calibration, convergence, precision_recall, roc
+from dotadd.pictures.grids import confusion
 from dotadd.pictures.picture import Curve, Picture, most_told
 from dotadd.solvers.result import Result
 from dotadd.sources.label_sets import members
@@ -36,8 +38,6 @@ def named_rankings(model: Classifier, rankings: Sequence[Ranking]) -> list[tuple
 
 def roc_picture(model: Classifier, rankings: Sequence[Ranking]) -> Picture:
     """A line for each class, or for the second of two, with the threshold marked."""
-    from dotadd.pictures.roc import roc
-
     curves = []
     for name, one in named_rankings(model, rankings):
         true, false = _above(model, one)
@@ -48,8 +48,6 @@ def roc_picture(model: Classifier, rankings: Sequence[Ranking]) -> Picture:
 
 def precision_recall_picture(model: Classifier, rankings: Sequence[Ranking]) -> Picture:
     """The same for precision and recall."""
-    from dotadd.pictures.precision_recall import precision_recall
-
     curves = []
     for name, one in named_rankings(model, rankings):
         true, false = _above(model, one)
@@ -69,16 +67,12 @@ def _marked(model: Classifier, one: Ranking) -> bool:
 
 def calibration_picture(model: Classifier, bins: np.ndarray) -> Picture:
     """What became of probabilities of the second of two classes, or of the most likely one of several."""
-    from dotadd.pictures.calibration import calibration
-
     weight, said, happened = bins
     return calibration(weight, said, happened, label_names(model)[1] if model.two else "the most likely class")
 
 
 def confusion_picture(model: Classifier, counts: np.ndarray) -> Picture:
     """Which classes are taken for which."""
-    from dotadd.pictures.confusion import confusion
-
     return confusion(counts, label_names(model))
 
 
@@ -87,8 +81,6 @@ def convergence_picture(
 ) -> Picture | None:
     """How the gap fell (of a kernel machine the violation; the objective, where a solver knows no gap), of the binary
     problems that ended worst; None where nobody has kept it."""
-    from dotadd.pictures.convergence import convergence
-
     names, kernel = label_names(model), bool(results) and isinstance(results[0], KernelResult)
     if kernel:
         names = [f"{names[i]} against {names[j]}" for i, j in pairs(len(names))]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dotadd._util.atomic import replacing
-from dotadd._util.markup import text
+from dotadd._util.wording import text
 from dotadd.errors import DotaddError
 
 COLORS = ("#2f7fc1", "#d4641a", "#1f9066", "#a15bb5", "#9a7b1c", "#7a7f87")

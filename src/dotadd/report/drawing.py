@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dotadd._util.atomic import replacing
-from dotadd._util.markup import text
+from dotadd._util.wording import text
 from dotadd.errors import DotaddError, require_extra
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from dotadd._util.wording import duration, number
 from dotadd.errors import as_written
 from dotadd.model.linear import Model
-from dotadd.pictures.choice import choice
+from dotadd.pictures.curves import choice
 from dotadd.report.drawing import definitions, paragraphs, table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dotadd.explain.logo import stacked
 from dotadd.genome.poim import SAMPLES, Poim, letter_chances, oligomer_importance
 from dotadd.model.explanation import alphabet_of
 from dotadd.model.naming import Feature, strongest_features
-from dotadd.pictures.heat import heat
+from dotadd.pictures.grids import heat
 from dotadd.pictures.picture import COLORS
 from dotadd.report.drawing import table, text
 

@@ -22,9 +22,8 @@ from threading import Event
 
 import numpy as np
 
-from dotadd._util.blas import one_blas_thread
 from dotadd._util.interrupts import Interrupts, following
-from dotadd._util.threads import for_each
+from dotadd._util.threads import for_each, one_blas_thread
 from dotadd.core.block import row_numbers
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Problem

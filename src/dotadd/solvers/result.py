@@ -115,8 +115,7 @@ class Result:
             object.__setattr__(self, "gap", None if self.gap is None else np.nan)
 
     def _repr_html_(self) -> str:
-        from dotadd._util.markup import card
-        from dotadd._util.wording import duration, number
+        from dotadd._util.wording import card, duration, number
 
         facts = {"primal": number(self.primal), "dual": number(self.dual), "gap": number(self.gap, 3)}
         facts |= {"passes": f"{self.passes:,} in {duration(sum(self.seconds.values()))}", "stopped": self.reason.value}
