@@ -38,6 +38,29 @@ def leaves(nav):
             yield from [place] if isinstance(place, str) else leaves(place)
 
 
+HOUSE = ["CONTRIBUTING.md", "docs/design.md", "docs/words.md", "docs/decisions.md"]
+PACKAGE = ROOT / "src" / "dotadd"
+FILE = r"`([\w/]+\.py)(?:: \w+)?`"
+
+
+@pytest.mark.parametrize("page", HOUSE)
+def test_files_that_the_pages_about_the_house_name_are_there(page):
+    named = re.findall(FILE, (ROOT / page).read_text())
+    assert len(named) > 5
+    for name in named:
+        assert (ROOT / name).exists() or (PACKAGE / name).exists(), name
+
+
+@pytest.mark.parametrize("page", ["docs/design.md", "docs/words.md"])
+def test_words_are_defined_in_the_files_that_the_pages_name(page):
+    rows = re.findall(r"^\| (`[^|]*`) \|[^|]*\| (`[^|]*`) \|$", (ROOT / page).read_text(), re.MULTILINE)
+    assert len(rows) > 20
+    for words, places in rows:
+        text = "\n".join((PACKAGE / name).read_text() for name in re.findall(FILE, places))
+        for word in re.findall(r"`(\w+)`", words):
+            assert re.search(rf"^(class|def) {word}\b", text, re.MULTILINE), (word, places)
+
+
 def test_the_menu_has_every_page_once():
     pages = sorted(page.removeprefix("docs/") for page in PAGES if page.startswith("docs/"))
     assert sorted(leaves(SETTINGS["nav"])) == pages
