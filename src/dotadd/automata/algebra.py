@@ -1,4 +1,4 @@
-"""The operations on automata that need no more than a few lines on their arrays, and what they compute.
+"""The operations on automata that need only a few lines on their arrays, and what they compute.
 
     sum             (c A + d B)(x, y) = c A(x, y) + d B(x, y)
     concatenation   (A B)(x, y) = sum of A(x1, y1) B(x2, y2) over all x1 x2 = x and y1 y2 = y

@@ -1,4 +1,5 @@
-"""Files of automata: one front for all formats. What is read is told by its contents, what is written by its name.
+"""Files of automata: one front for all formats. The contents of a file tell how to read it, and its name how to write
+it.
 
 Files may be compressed (.gz, .bz2, .xz). Weights of OpenFst's and Kaldi's files are costs, and weights here are
 exp(-cost); with semiring="real", text has the weights themselves. Confusion networks have probabilities either way.

@@ -70,7 +70,7 @@ def posterior(
     start: int = 0,
     symbols: SymbolTable | None = None,
 ) -> Automaton:
-    """The automaton of these arcs, in any order. Infinite costs are of arcs and ends that do not exist."""
+    """The automaton of these arcs, in any order. An infinite cost means that there is no such arc or end."""
     there = np.isfinite(costs)
     sources, targets, ilabels, olabels, costs = (a[there] for a in (sources, targets, ilabels, olabels, costs))
     ends = np.isfinite(final_costs).astype(np.float64)

@@ -1,7 +1,8 @@
 """What kernels on automata share: arrays that grow, arcs in order, and places in hash tables.
 
 Kernels write into arrays that they are given and return when these are full, and their callers lengthen the arrays and
-call again: arrays that a kernel makes anew while it runs are counted at each use, which takes several times as long.
+call again: arrays that a kernel makes while it runs are reference-counted at each use, which takes several times as
+long.
 
 Arrays that belong together come in plain tuples: Numba finds the compiled code for one of six arrays in 0.4
 microseconds, for six arguments in 0.3, and for a named tuple in 2. Composing a short string with a transducer takes 24.

@@ -142,10 +142,10 @@ class SymbolTable:
 
 
 class HashedSymbols(SymbolTable):
-    """Any word has a number, a hash of 31 bits, that depends on nothing but the word.
+    """Any word has a number, a hash of 31 bits that depends on the word alone.
 
-    No table has to be passed on from training to prediction, and words may come in any order. Of the words met so far
-    the names are known. Of n words, about n^2 / 2^32 pairs share a number.
+    No table has to be passed on from training to prediction, and words may come in any order. The names of the words
+    met so far are known. Among n words, about n^2 / 2^32 pairs share a number.
     """
 
     def add(self, name: str) -> int:

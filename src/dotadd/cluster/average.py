@@ -13,8 +13,9 @@ dual variables a_i of P_k, which lie within C_i / p_k, alpha_i = p_k a_i is a du
 
     sum_i alpha_i y_i phi(z_i) = sum_k p_k w_k.
 
-So the mean has a dual point of its own, w = w_alpha, and the gap between the two is proved by one more round. It is the
-first round of CoCoA+ with sigma' = 1 / p_k in part k, solved to the end, and tells how much there is to gain by more.
+So the mean has a dual point of its own, w = w_alpha, and one more round proves the gap between the two. The method is
+the first round of CoCoA+ with sigma' = 1 / p_k in part k, solved to the end, and its gap tells how much further rounds
+can gain.
 """
 
 from __future__ import annotations

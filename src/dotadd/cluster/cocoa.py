@@ -14,14 +14,14 @@ Changes to the paper:
 - sigma' is measured. Parts see each other through |V|^2 <= sigma' sum_k |v_k|^2, which the paper makes safe by
   sigma' = K, the worst case: all v_k alike. Both sides are known after a round. So sigma' starts at sqrt(K), grows to
   what was measured and a third more, and otherwise falls slowly.
-- The step is searched, so that a sigma' that was too small does no harm: with dual terms T, which are concave,
-  D(alpha + theta delta) - D(alpha) >= theta (dT - <u, V>) - theta^2/2 |V|^2, and theta in [0, 1] is the best for this
-  bound. The right side needs numbers that the driver has, and the dual never falls.
+- The length of the step is searched, so that a sigma' that was too small does no harm: with dual terms T, which are
+  concave, D(alpha + theta delta) - D(alpha) >= theta (dT - <u, V>) - theta^2/2 |V|^2, and theta in [0, 1] is the best
+  for this bound. The right side needs numbers that the driver has, and the dual never falls.
 - Momentum, restarted whenever theta < 1. It costs no traffic (subproblem.py). With sigma' = K on a9a it halved the
   rounds of 4 parts, and left a seventh of those of 64.
 
-How long a part works in a round is decided by what it gets done: until the gap of its subproblem is `accuracy` times
-what it was. Rows that would not move are not visited.
+A part works in a round until the gap of its subproblem is `accuracy` times what it was. Rows that would not move are
+not visited.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Driver:
         return Reason.MAX_PASSES
 
     def _end(self, unfinished: list[_State]) -> bool:
-        """Keep and prove what there is of unfinished problems; returns whether no part was lost meanwhile."""
+        """Keep and prove the answers so far of unfinished problems; returns whether no part was lost meanwhile."""
         try:
             if self.settings.checkpoint is not None and unfinished:
                 self._save()

@@ -1,12 +1,12 @@
-"""Dask as the driver meets it: connections, and a client of which each question ends.
+"""Dask as the driver meets it: connections, and a client whose questions all come to an end.
 
-Whoever can connect to a scheduler or a worker can run code there. So workers that we start listen to those alone who
-have a key that is made for them, never written down and forgotten with them; and a scheduler that wants TLS is given
-the certificates that its owner has.
+Whoever can connect to a scheduler or a worker can run code there. So workers that we start listen only to whoever has a
+key that is made for them, is never written down and is forgotten with them. A scheduler that wants TLS is given the
+certificates of its owner.
 
-Dask tells of a loss in many ways. A future is cancelled if a vector was lost that it is made of, if this client was cut
-off, or if someone restarts the workers; it waits for ever if it was to run, or was kept, on a worker that is not there;
-a connection closes before the scheduler knows why, or after. None of these says who has gone, so none is believed: they
+Dask tells of a loss in many ways. A future is cancelled if a vector that it is made of was lost, if this client was cut
+off, or if someone restarts the workers. It waits for ever if it was to run, or was kept, on a worker that is gone. A
+connection closes before the scheduler knows why, or after. None of these says who has gone, so none is believed: they
 are reasons to ask (`Link`). The scheduler has gone if it does not answer, once the client has tried to connect again. A
 worker has gone if the scheduler does not name it, or if it does not answer. All else is told by the workers themselves.
 What is run on a worker returns its own errors (`Failed`), so that whatever is raised here is Dask's.
@@ -77,7 +77,7 @@ class Certificates:
 def connected(address: str, certificates: Certificates | None = None) -> Iterator[Client]:
     """A client of the scheduler at this address, such as tcp://10.0.0.1:8786, or tls:// if it wants certificates.
 
-    By default, these are those of Dask's own configuration, if there are any.
+    By default, the certificates are those of Dask's own configuration, if there are any.
     """
     _require_dask()
     from distributed import Client
@@ -254,7 +254,7 @@ class Link:
     def answer(self, question: Coroutine[object, object, T], meanwhile: Callable[[], object]) -> T:
         """What Dask answers; meanwhile() is called now and then, and may raise if there is no hope for it.
 
-        A question that is given up is left to itself: to cancel it could leave the client's own books in disorder.
+        A question that is given up is left to itself: cancelling it could leave the client's own books in disorder.
         """
         loop: Any = self.client.loop
         asked = asyncio.run_coroutine_threadsafe(question, loop.asyncio_loop)
@@ -267,7 +267,7 @@ class Link:
             meanwhile()
 
     def run(self, work: Callable[..., T], *given: object, workers: Iterable[str]) -> dict[str, T]:
-        """What work(*given) returns on each of these workers, but for those that do not answer."""
+        """What work(*given) returns on each of these workers, without those that do not answer."""
         asked, failures = list(workers), 0
 
         def check() -> None:  # Dask tries for long to connect to workers of which it knows that they have gone

@@ -5,12 +5,12 @@ tree over the parts (engine.py), so that sums have the same bits wherever parts 
 themselves. The driver sends one message and gets one reply, and the scheduler sees no vector as long as the driver
 reaches the first worker directly.
 
-When Dask gives no answer (connection.py), it is found out whose parts are not there any more. Calls that were sent are
-dropped, and lost parts are made anew where there is least to do among the workers that have their files: also on one
-that joined late, which is not used before. If no worker is left, one is waited for. What the new parts do not know is
-the driver's business (PartsLostError), and so is a round that failed although nobody was lost: some parts may have
-taken its step, and others not. A call that is sent to a worker that came back under its old address finds no part
-there, and calls out of order are refused, so that no part ever takes a step twice.
+When Dask gives no answer (connection.py), the engine finds out which parts are gone. Calls that were sent are dropped,
+and lost parts are made anew on whichever worker that has their files has least to do; it may have joined late, and is
+not used before that. If no worker is left, the engine waits for one. What the new parts do not know is for the driver
+to see to (PartsLostError), and so is a round that failed although nobody was lost: some parts may have taken its step,
+and others not. A call that is sent to a worker that came back under its old address finds no part there, and calls out
+of order are refused, so that no part ever takes a step twice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OFTEN = 5  # losses of one part, or rounds in a row that fail with nobody lost, 
 
 
 class _LostError(Exception):
-    """A call was in vain, and these parts have gone: none, if only the answer has."""
+    """A call was in vain, and these parts are gone; none, if only the answer is."""
 
     def __init__(self, parts: Iterable[int]) -> None:
         self.parts = sorted(parts)

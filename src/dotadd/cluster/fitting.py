@@ -1,9 +1,9 @@
 """Training on parts from beginning to end: open them, agree on the problem, solve it.
 
 No part sees all of the data, so some rounds come before training. Each part tells the shape of its rows and the tally
-of its labels. The shapes together resolve phi, so that a slot means the same everywhere; the tallies together tell the
-classes, though no part may have all of them, and their weights. What phi learns of all rows is joined of what it
-learns of those of each part.
+of its labels. The shapes together resolve phi, so that a slot means the same everywhere. The tallies together give the
+classes and their weights, though no part may have all of them. What phi learns from all rows is joined from what it
+learns from those of each part.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What runs on a Dask worker: the parts that it holds, and the calls that reach them.
 
 A part lives in this module, outside of what Dask stores: Dask may write its own things to disk, copy or move them, and
-a part changes with each call. An actor lets go of the part when the driver, or its connection, has gone.
+a part changes with each call. An actor lets go of the part when the driver, or its connection, is gone.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Recipe:
 
 @dataclass(frozen=True)
 class NoReply:
-    """Some parts have not answered. They are not where they were called, as their worker was started anew, or the call
-    came out of order; unless one has failed."""
+    """Some parts have not answered: unless one has failed, they are not where they were called, since their worker was
+    started anew, or the call came out of order."""
 
     failed: tuple[int, Failed] | None = None
     """The first part that has raised an error, and what it was."""
@@ -121,8 +121,8 @@ def handed_on(request: T) -> T:
 def _room(held: _Held) -> int:
     """Bytes for the examples of a part, so that all parts here together keep to what this worker may take.
 
-    Those that were planned share it evenly, but for a reserve. Those that come on top share what is left by then, and
-    leave one share of it for others still to come.
+    Parts that were planned share it evenly, except for a reserve. Parts that come on top share what is left by then,
+    and leave one share of it for others still to come.
     """
     recipe = held.recipe
     with _lock:

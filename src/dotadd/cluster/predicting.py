@@ -1,8 +1,8 @@
 """Prediction, evaluation and scans on a Dask cluster, file by file where the workers are.
 
 What is written is a set of Parquet files, part-00000.parquet and so on, one for each file that is read and in the same
-order. Each appears whole or not at all, and is written by whoever reads, so that the folder has to be one that all
-workers share, or is a folder on each of them. Work that a worker was lost with is done by another one.
+order. Each appears whole or not at all, and is written by the worker that reads. So the folder is one that all workers
+share, or one on each of them. The work of a lost worker is done by another one.
 """
 
 from __future__ import annotations

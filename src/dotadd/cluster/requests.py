@@ -60,7 +60,7 @@ class CountLabels(Request[Tally], name="tally", prepares=True):
 
 @dataclass(frozen=True)
 class Learn(Request[Learner], name="learn", prepares=True):
-    """Tells what a learner knows that has seen all rows that phi can take. Those of two parts become one on their way,
+    """Tells what a learner knows after all rows that phi can take. The learners of two parts become one on their way,
     so that no machine holds more than two of them."""
 
     phi: FeatureMap
@@ -176,7 +176,7 @@ class Solve(Request[list[Solved]], name="solve"):
     """Solve a problem of one's own (average.py); alpha becomes this part's share of the common dual point, and what is
     sent its share of w.
 
-    Asked again, as happens where another part was lost, it gives the same answer without any work.
+    When it is asked again because another part was lost, it gives the same answer without any work.
     """
 
     settings: Settings
@@ -261,7 +261,7 @@ def certify_parts(
     """The other half of `Measure`: what all parts have summed up is joined on its way, and the sum is ended here.
 
     It proves each (w, b): orders name the binary problems, and bring the parts' copies of w up to date. If not `exact`,
-    no vector is summed, and the gap leaves out what w differs from w_alpha.
+    no vector is summed, and the gap leaves out the distance of w from w_alpha.
     """
     found: list[Certificate] = []
     together = max(1, SUM_BYTES // (8 * max(1, len(ws[0])))) if len(ws) and exact else len(ws)

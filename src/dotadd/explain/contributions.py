@@ -2,8 +2,9 @@
 
 A score is b + sum over slots s of w_s phi_s(z), and w_s phi_s(z) is what slot s adds. Where a feature occurs several
 times in the row, what it adds is shared out in proportion to what each occurrence adds to phi_s(z), before a map around
-it (a logarithm, idf, a length of one) has changed all of them alike; and of each occurrence evenly over its letters.
-So letters, or columns, and the intercept sum to the score; but for features of which nobody knows where they come from.
+it (a logarithm, idf, a length of one) has changed all of them alike; and the share of each occurrence is divided evenly
+over its letters. So letters, or columns, and the intercept sum to the score, except for what features add whose origin
+nobody knows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dotadd.features.occurrences import Occurrences, non_zeros
 
 
 class Contributions(NamedTuple):
-    """What each slot adds that a row has something in, in the order of their numbers."""
+    """What each slot adds in which a row has something, in the order of the numbers of the slots."""
 
     slots: np.ndarray
     values: np.ndarray
@@ -48,7 +49,7 @@ class Contributions(NamedTuple):
 
 
 def on_letters(found: Occurrences, shares: np.ndarray, length: int) -> np.ndarray:
-    """What each of so many letters adds, of features that were made of letters."""
+    """What each letter of a row of this length adds, through the features that were made of letters."""
     placed = np.flatnonzero((found.first >= 0) & (found.stop > found.first))
     first, sizes = found.first[placed], (found.stop - found.first)[placed]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -56,7 +57,7 @@ def on_letters(found: Occurrences, shares: np.ndarray, length: int) -> np.ndarra
 
 
 def texts_of(batch: Batch, row: int, found: Occurrences) -> dict[str, bytes]:
-    """The strings that features were made of, by column; that of a string has no name."""
+    """The strings that features were made of, by column; under "" where the row is a string."""
     if isinstance(batch, Strings):
         return {"": batch[row]}
     if not isinstance(batch, Table):

@@ -49,10 +49,10 @@ class ExplainedRow:
 
     row: its number, from 0; name: what it is called, where it has a name.
     label: the class whose score is explained. score, intercept: of this class.
-    texts: its strings by column, "" of a row that is one, and what their letters add.
-    hypothetical: (letters of the alphabet, positions), what each letter would add; of sequences, where it is known.
-    changes: the same, by how much the score changes with this letter; of in-silico mutagenesis.
-    columns: what each column of a table adds. elsewhere: what features add that nobody can place.
+    texts: its strings by column, or under "" where the row is a string, and what their letters add.
+    hypothetical: (letters of the alphabet, positions), what each letter would add; for sequences, where it is known.
+    changes: likewise, by how much the score changes with this letter; from in-silico mutagenesis.
+    columns: what each column of a table adds. elsewhere: what is added by features that nobody can place.
     features: those that add most, by name. slots, values, contributions: of all features that the row has. They are
     worked out when they are asked for.
     """
@@ -154,8 +154,8 @@ class Explanation:
         """What letters add, and which letters there are, both (rows, letters of the alphabet, positions) as TF-MoDISco
         reads them; zeros behind rows that are shorter than others.
 
-        The first holds what each letter would add where that is known, as it is of gapped k-mers and in-silico
-        mutagenesis; otherwise what the letters add that are there.
+        The first array holds what each letter would add where that is known, as it is for gapped k-mers and from
+        in-silico mutagenesis; otherwise it holds what the letters of the row add.
         """
         alphabet = self.alphabet
         if alphabet is None:

@@ -47,8 +47,8 @@ def logo(letters: str, adds: np.ndarray, title: str = "") -> str:
 
 
 def stacked(letters: str, adds: np.ndarray, title: str = "") -> str:
-    """What each letter would add at each position, (positions, letters): those that add stand on the line, the
-    strongest on top, those that take away hang below it."""
+    """What each letter would add at each position, (positions, letters): letters that add stand on the line, the
+    strongest on top, and letters that take away hang below it."""
     up, down = np.where(adds > 0.0, adds, 0.0).sum(axis=1), np.where(adds < 0.0, adds, 0.0).sum(axis=1)
     highest, lowest = float(up.max(initial=0.0)), float(down.min(initial=0.0))
     reach = highest - lowest or 1.0

@@ -1,8 +1,8 @@
 """What each letter adds to the score of a model of gapped k-mers: gkmexplain (Shrikumar et al. 2019), by tables.
 
 A score is a sum over pairs of an l-mer v of the string and an l-mer u with a weight: c_u f(m), m the number of places
-at which they differ. Each pair is split evenly over the l - m places at which they agree; one that agrees nowhere, over
-all l of them. So at place p of an l-mer
+at which they differ. Each pair is split evenly over the l - m places at which they agree; a pair that agrees nowhere is
+split over all l of them. So at place p of an l-mer
 
     E_p[v] = sum over u with u_p = v_p of c_u f(m(u, v)) / (l - m(u, v)),
 
@@ -35,7 +35,7 @@ def numbers_of(order: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unfolded(table: MismatchTable, w: np.ndarray) -> np.ndarray:
-    """The weight of every l-mer, of weights in the layout of this table."""
+    """The weight of every l-mer, from weights in the layout of this table."""
     if table.layout == "one":
         return w.astype(np.float64)
     if table.layout == "both":

@@ -1,8 +1,9 @@
 """Alleles: the changes that the lines of a VCF file speak of, each in one form however it was written.
 
 A change takes some letters out of a chromosome and puts others in their place. Letters that REF and ALT share at their
-end, and then at their beginning, are left out; what only inserts or only deletes is moved to the left as far as it can
-be without another outcome (Tan, Abecasis and Kang 2015). So what gives the same sequence in one place is one change.
+end, and then at their beginning, are left out; a change that only inserts or only deletes is moved as far to the left
+as it can go without another outcome (Tan, Abecasis and Kang 2015). So changes that give the same sequence in one place
+are one change.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 delta = sum of the weights of the l-mers of the changed sequence that touch the change
       - sum of the weights of the l-mers of the sequence as it was that touch it
 
-A weight is the score of an l-mer as a sequence of its own, as `dotadd kmers` writes it. An insertion has more l-mers
-than what it changes, and so counts the model's intercept more often.
+A weight is the score of an l-mer as a sequence of its own, as `dotadd kmers` writes it. After an insertion there are
+more l-mers than before, and so it counts the model's intercept more often.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The files of a genome: FASTA with its sequences, GFF3 or GTF with its introns. Both may be compressed.
 
 Sequences come one after the other, and never more than one is in memory. Letters come in capitals whether they were
-soft-masked or not, unless somebody asks for that, and every letter other than ACGT (N, and the codes for one of several
-letters) as N. Sequences may
-stand on lines of any length.
+soft-masked or not, unless somebody asks for small ones, and every letter other than ACGT (N, and the codes for one of
+several letters) comes as N. Sequences may stand on lines of any length.
 
 Introns lie between the exons of each transcript. Lines of type `exon` are read; they name their transcripts as
 `Parent=a,b` (GFF3) or `transcript_id "a"` (GTF). Positions count from 1 and include both ends.
@@ -65,7 +64,7 @@ class GenomeSequence:
 
 class Genome:
     """FASTA files that are read again and again. Where they hold one sequence only, it is read once and kept; after
-    `hold`, all sequences are. With `passing`, sequences come in texts of which one at a time is in memory.
+    `hold`, all sequences are. With `passing`, sequences come in texts, one of which is in memory at a time.
 
     With `masked`, small letters stay small: repeats are written so.
     """
@@ -91,8 +90,8 @@ class Genome:
         return self._text
 
     def at_most(self) -> int:
-        """How many letters the files have, about and at most. Not more than four letters of DNA fit into a byte, but
-        where one is repeated; a text that turns out longer is only moved."""
+        """How many letters the files have, about and at most. A byte holds no more than four letters of DNA, unless
+        letters are repeated; a text that turns out longer is only moved."""
         total = 0
         for path in self.paths:
             with reading(path):
@@ -219,8 +218,8 @@ def _records(file: IO[bytes], path: str, kept: np.ndarray) -> Iterator[tuple[str
 def _clean(text, at, stop, line_start, table, clean):
     """Copy letters until a header begins, a byte is no letter, or the text ends.
 
-    Where that is, how many letters and newlines there were, whether a line begins there, and whether the byte there is
-    no letter.
+    Returns where that is, how many letters and newlines there were, whether a line begins there, and whether the byte
+    there is no letter.
     """
     used, lines = np.int64(0), np.int64(0)
     for k in range(np.uint64(at), np.uint64(stop)):

@@ -1,8 +1,8 @@
 """Peaks: windows around the summits of peaks (label 1), and for each of them some of the background that look alike
 (label -1: `background.py`), drawn on the same sequence.
 
-The genome is read once, a sequence at a time, and all that is cut is kept. What is drawn on a sequence depends on its
-name and the seed alone, and not on what stands before it.
+The genome is read once, a sequence at a time, and all windows that are cut are kept. What is drawn on a sequence
+depends on its name and the seed alone, and not on what stands before it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _CAPITAL = np.uint8(0xDF)  # the bits of a letter but for the one that makes it 
 
 @dataclass
 class PeakCounts:
-    """What became of the peaks: how many there were, those without a window by reason, those that no background was
-    found for, how many windows of background are missing of others, and how many were found in each step."""
+    """What became of the peaks: how many there were, how many have no window and why, how many found no background, how
+    many windows of background the others lack, and how many were found in each step."""
 
     peaks: int = 0
     dropped: Dropped = field(default_factory=Dropped)

@@ -63,7 +63,7 @@ class Poim:
         return "".join(self.letters[number // size**place % size] for place in reversed(range(order)))
 
     def possible(self, order: int) -> np.ndarray:
-        """Which k-mers can occur at each position; others tell of strings that there are none of."""
+        """Which k-mers can occur at each position; the importance of others is that of strings that do not exist."""
         return _products(self.chances, order) > 0
 
     def differential(self) -> np.ndarray:

@@ -44,8 +44,8 @@ def _on_disk(letters: np.ndarray) -> np.ndarray:
 def match_names(wanted: Iterable[str], present: Iterable[str]) -> dict[str, str]:
     """For each wanted name the one that is present for the same chromosome; names without one are left out.
 
-    The name itself goes before the same one with or without "chr", and M is MT. Names are told apart by capitals
-    but for those of "chr" and the mitochondrion. Where two present names would do equally well, the first is taken.
+    The name itself goes before the same one with or without "chr", and M is MT. Capitals count, except in "chr" and in
+    the name of the mitochondrion. Where two present names would do equally well, the first is taken.
     """
     exact: dict[str, str] = {}
     alike: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Simulated splice-site windows: DNA of 141 letters with AG in the middle, a few true sites among many decoys.
 
-What tells a site from a decoy, from easy to hard:
+How a site differs from a decoy, from easy to hard:
 
 - position weights: more C and T before the site, and preferred letters right after it;
 - place: the same motifs occur in decoys too, but elsewhere in the window;

@@ -1,12 +1,13 @@
 """Gain and loss: what a change does to the splice sites around it, by a model of windows.
 
 A place is a candidate if the two letters of the signal stand there, on either strand (see `genome.cutting`), and its
-score is that of the window around it. Compared are the chromosome as it is and as it is after the change, at all places
-within a distance of it: gain is the largest rise of a score, loss the largest fall. A place stays the same one where
-letters before it come or go; letters that are inserted are new places, and those that are deleted have none.
+score is that of the window around it. The chromosome as it is and as it is after the change are compared at all places
+within a distance of the change: gain is the largest rise of a score, loss the largest fall. A place stays the same one
+where letters before it come or go; inserted letters are new places, and deleted ones have none.
 
-A place that is no candidate has the score `floor`, and so have those with a score below. Of probabilities that is 0. Of
-margins it is the score that nine in ten candidates of the genome stay below: what happens among those matters little.
+A place that is no candidate has the score `floor`, and so have places with a score below it. For probabilities the
+floor is 0. For margins it is the score that nine in ten candidates of the genome stay below: what happens among those
+matters little.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class SiteModel:
         return max(self.cut.before + 2, self.cut.length - self.cut.before)
 
     def scores(self, windows: np.ndarray) -> np.ndarray:
-        """Of windows that lie one after the other; the same for any number of threads, which callers see to."""
+        """The scores of windows that lie one after the other, on one thread: callers share out windows among threads,
+        in pieces that do not depend on how many there are."""
         if not len(windows):
             return np.empty(0)
         found = self.model.decision_function(Strings(windows, width=self.cut.length), n_jobs=1)
@@ -252,7 +254,7 @@ def _cut_changed(letters, moves, inserted, ends, sites, shape, out):
 
 @kernel
 def _compare(moves, ref_ends, ref, ref_scores, alt_ends, alt, alt_scores, floor, out):
-    """Of each change gain and loss, and the sites where they are."""
+    """Gain and loss of each change, and the sites where they are."""
     for j in range(len(moves)):
         start, gone, new = moves[j, START], moves[j, DELETED], moves[j, COUNT]
         gain, loss, gained, lost = 0.0, 0.0, np.nan, np.nan

@@ -1,8 +1,8 @@
 """Tabix: the index (.tbi) of a sorted VCF file in BGZF, while the file is written.
 
 Records fall into bins of 16 kb, 128 kb, 1 Mb, 8 Mb, 64 Mb and 512 Mb, each into the smallest that holds it whole. The
-index says for each bin where its records lie, in stretches, and for each 16 kb where the first record lies that reaches
-into it. Stretches are joined as they come, so that an index in the making is small however many records there are.
+index says for each bin where its records lie, in stretches, and for each 16 kb where the first record that reaches into
+it lies. Stretches are joined as they come, so that an index in the making is small however many records there are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Variants: the lines of a VCF file with the scores that a model gives to what they change.
+"""Variants: the lines of a VCF file, with what a model says of the changes in them.
 
-Lines pass in pieces of some megabytes. Of each piece, the changes on one chromosome after the other are brought into
-one form (`genome.alleles`), scored (`genome.deltasvm`, `genome.splicing`), and written with what they scored. Beside a
-score stands its quantile: the share of random changes of single letters, drawn from the same genome, that score less.
+Lines pass in pieces of some megabytes. One chromosome after the other, the changes in a piece are brought into one form
+(`genome.alleles`), scored (`genome.deltasvm`, `genome.splicing`), and written with their scores. Beside a score stands
+its quantile: the share of random changes of single letters, drawn from the same genome, that score less.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Work:
         self.checked = self.wrong = 0
 
     def draw(self, random: int, seed: int) -> None:
-        """Score random changes; what sites score that are none is learned from others before."""
+        """Score random changes; other changes are drawn before to learn the score of places that are no sites."""
         if isinstance(self.scorer, Splicing):
             self.scorer.set_floors(self._random(FLOOR_SITES, seed, 1))
         strengths = [

@@ -1,8 +1,8 @@
 """VCF: lines of variants, some thousand at a time, and the same lines with more INFO.
 
 Text is read in pieces of whole lines, plain or compressed; a kernel finds the columns, so that Python never sees a
-single line. What is added stands at the end of INFO, and every other byte stays as it was. BCF comes and goes as such
-text, by pysam.
+single line. What is added stands at the end of INFO, and every other byte stays as it was. pysam turns BCF into such
+text and back.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _opened_bcf(path: str) -> Iterator[tuple[list[bytes], Iterator[bytes]]]:
 
 
 def parsed(piece: bytes, path: str, before: int | None) -> Lines:
-    """The columns of whole lines, before which the file has so many."""
+    """The columns of whole lines; `before` says how many lines of the file came earlier."""
     if not piece.endswith(b"\n"):
         piece += b"\n"
     text = plain(np.frombuffer(piece, np.uint8))
@@ -230,7 +230,7 @@ class Field:
 
 def annotated(lines: Lines, fields: list[Field], values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The text with these entries, and where each line begins in it. `values` has a row for each ALT of each line, one
-    after the other; what is NaN is missing."""
+    after the other; NaN is written as missing."""
     names = [f"{field.name}=".encode() for field in fields]
     name_ends = np.cumsum([len(name) for name in names])
     decimals = np.array([one for field in fields for one in field.decimals], np.int64)

@@ -63,14 +63,14 @@ class Windows(Source):
     signal : "acceptor" or "donor".
     length, before : letters of a window, and how many of them come before the two letters of the signal; by default
         59 of 141 for acceptors, 80 of 141 for donors, and in proportion for other lengths.
-    part, holdout : "train" leaves out, and "holdout" yields, so large a share of the genome, in whole stretches.
-        Windows that reach over a border between the parts are in neither. "all" takes the genome undivided.
+    part, holdout : "train" leaves out this share of the genome, in whole stretches, and "holdout" yields it. Windows
+        that reach over a border between the parts are in neither. "all" takes the genome undivided.
     stretch : about how many letters a stretch has.
     sample : so many windows of the part, drawn at random.
     seed : decides which stretches are held out and which windows are drawn.
     every : whether every position is a candidate, on both strands, and not only where the signal's letters stand.
     places : whether windows are places in the genome, which is then kept in memory, two bytes a letter; or have letters
-        of their own. By default what takes less memory. Their letters are the same.
+        of their own; by default, whichever takes less memory. The letters are the same.
     """
 
     copied_by: ClassVar[str] = "windows"

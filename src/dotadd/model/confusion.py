@@ -25,8 +25,8 @@ def of_each(confusion: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def of_all(right: np.ndarray, true: np.ndarray, found: np.ndarray) -> dict[str, np.ndarray]:
-    """Measures over all classes, of rows that are right, there and found of each; the last axis is that of classes.
-    `f1` is that of the last class."""
+    """Measures over all classes, from how many rows of each are right, are there and were found; the last axis is that
+    of classes. `f1` is that of the last class."""
     f1, total = share(2.0 * right, true + found), true.sum(axis=-1)
     rest = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (found**2).sum(axis=-1))
     covariance = right.sum(axis=-1) * total - (true * found).sum(axis=-1)

@@ -1,7 +1,7 @@
 """How good predictions are: accuracy, F1, areas under curves, confusion counts, losses of probabilities; and intervals.
 
-All of it is a reduction: an `Evaluator` sees some rows after others, what several of them saw is joined by +, and
-`finish` has the measures, in bounded memory.
+All of it is a reduction: an `Evaluator` sees rows as they pass by, several of them are joined by +, and `finish`
+returns the measures, in bounded memory.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def auroc(
 ) -> float:
     """Area under the ROC curve: how often a positive row scores above a negative one, ties counting half.
 
-    Labels are booleans, 0 and 1, or -1 and 1; of others, `positive` says which of them is the positive class, and all
-    other labels are negative. NaN where only one class is there (or only one has a weight), for then there is nothing
-    to compare.
+    Labels are booleans, 0 and 1, or -1 and 1; for any others, `positive` says which of them is the positive class, and
+    all other labels are negative. NaN where only one class is there (or only one has a weight), for then there is
+    nothing to compare.
     """
     return _exact(truth, score, positive, sample_weight).auroc()
 

@@ -47,10 +47,10 @@ def explain(
 
     method: "features" shares out what each feature adds, weight times value, evenly over the letters, or the column,
         that it is made of. "matching", for gapped k-mers, shares out what each pair of l-mers adds over the letters
-        that they have in common, as gkmexplain does. "ism" is in-silico mutagenesis: what a letter adds is by how much
-        the score is above the mean of those with each letter of the alphabet there. "auto" takes "matching" for gapped
-        k-mers, "ism" where nobody knows where features come from, and "features" otherwise.
-    target: the class whose score to explain. By default that of the second of two classes, positive where it is
+        that they have in common, as gkmexplain does. "ism" is in-silico mutagenesis: a letter adds as much as the score
+        lies above the mean of the scores with each letter of the alphabet at its place. "auto" takes "matching" for
+        gapped k-mers, "ism" where nobody knows where features come from, and "features" otherwise.
+    target: the class whose score to explain. By default, of two classes the second, whose score is positive where it is
         predicted; of several the one that is predicted.
     largest: so many features of each row are named.
     rows: so many first rows; all by default.

@@ -3,7 +3,7 @@ which `model/stored.py` reads.
 
 The file is in safetensors format: tensors, and under the key `dotadd` of its metadata a JSON record of everything else.
 Loading reads numbers and parses one expression; nothing in the file is executed. A checksum beside the record tells
-whether any bit of the file is another than was written.
+whether every bit of the file is as it was written.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ WEIGHT_TYPES: dict[str, type] = {"F32": np.float32, "F64": np.float64}
 class Classifier(Plots):
     """A trained classifier for data of `shape`. `training` records how it was found; `columns` are those of the table
     that it was trained on, if it was one: in other tables they are found by name. `untrained` are the numbers of the
-    binary problems that training did not come to, unless it came to none: their answers do not count. `calibration`
-    makes probabilities of scores, which those of the logistic loss have without; scores of two classes mean the second
-    above 0, or above a `threshold`. Where rows may have `several` labels, this tells how they were given, and classes
-    are labels: a row has those whose scores are above 0."""
+    binary problems that training did not reach, unless it reached none: their answers do not count. `calibration` makes
+    probabilities of scores; with the logistic loss there are some without it. Of two classes, a score above 0, or above
+    a `threshold`, means the second. `several` says how labels were given where a row may have more than one; then
+    classes are labels, and a row has those whose scores are above 0."""
 
     splits: ClassVar[bool] = True
     """Whether the rows of a chunk are shared among threads here; if not, `_scores` has all threads for itself."""
@@ -113,7 +113,7 @@ class Classifier(Plots):
         raise NotImplementedError
 
     def like(self, *, labels: bool) -> Layout | None:
-        """The columns to look for in a table, with its labels or without: those need not be known for a prediction."""
+        """The columns to look for in a table, with its labels or without; a prediction needs no labels."""
         columns = self.columns
         return columns and replace(columns, label=(columns.label or "label") if labels else None)
 
@@ -237,15 +237,15 @@ class Classifier(Plots):
         return self.probabilities(self.decision_function(X, n_jobs=n_jobs))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """The probabilities that scores stand for, where there are any; those of several labels a row are each for
-        itself."""
+        """The probabilities that scores stand for, where there are any; where rows have several labels, each label has
+        its own."""
         if (curves := self.probability) is None:
             raise DotaddError(NO_PROBABILITIES)
         return curves.probabilities(scores, together=self.several is None)
 
     def score(self, X: object, y: object = None, sample_weight: object = None, *, n_jobs: int | None = None) -> float:
-        """Accuracy; where rows have several labels, all of them have to be right. What is not given, labels or weights,
-        X brings itself, as a file or another source does."""
+        """Accuracy; where rows have several labels, all of them have to be right. Labels and weights that are not given
+        come from X, as a file or another source has them."""
         from dotadd.model.evaluation import Evaluator  # training has no need of it
 
         if self.several is not None:
@@ -272,7 +272,7 @@ class Classifier(Plots):
         n_jobs: int | None = None,
     ) -> Self:
         """Learn probabilities ("sigmoid", "isotonic" or None), and a threshold for a purpose such as "precision=0.99",
-        from rows that training has not seen. What is not given, labels or weights, X brings itself."""
+        from rows that training has not seen. Labels and weights that are not given come from X."""
         from dotadd.model.probability import calibrate
         from dotadd.model.threshold import choose_threshold
 

@@ -4,8 +4,9 @@ Several classes are told apart one against one, as LIBSVM does. Support vectors 
 each has a coefficient against every other class: in row j - 1 against a later class j, in row j against an earlier one.
 In the decision between classes i < j, positive means i; of two classes alone, positive means the second.
 
-Of the file, `model/file.py` tells more; here it holds the tensors `coefficients`, `intercept`, `support` and `counts`,
-the rows of the support vectors as tensors `vectors.*`, what a map has learned as `phi.*`, and the kernel's expression.
+`model/file.py` describes the file; for these models it holds the tensors `coefficients`, `intercept`, `support` and
+`counts`, the rows of the support vectors as tensors `vectors.*`, what a map has learned as `phi.*`, and the kernel's
+expression.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class KernelModel(Classifier):
         return np.setdiff1d(np.arange(len(self.classes)), voting)
 
     def winners(self, scores: np.ndarray) -> np.ndarray:
-        """Which class has most votes; the first of those that have as many, as in LIBSVM."""
+        """Which class has the most votes; of several with as many, the first, as in LIBSVM."""
         return super().winners(counted(scores))
 
     def _usable(self, chunk: Chunk, source: Source) -> Chunk:
@@ -145,8 +146,8 @@ class KernelModel(Classifier):
         gram.add_sums(self._factors(gram.shape[0]), out)
 
     def _weights(self, threads: int) -> _Weights | None:
-        """The w of each pair of classes where the kernel is a map, made once and kept if they take little memory: for
-        one example, to make them would be nearly all of the work."""
+        """The w of each pair of classes where the kernel is a map. They are made once, and kept if they take little
+        memory: for one example, making them would be nearly all of the work."""
         if self._kept is None and type(self.kernel) is FeatureKernel:
             phi = self.kernel.phi
             if phi.dim * len(self.intercept) > KEPT_SLOTS:
@@ -213,7 +214,7 @@ class KernelModel(Classifier):
 
 
 def counted(scores: np.ndarray) -> np.ndarray:
-    """Scores as they decide: of several classes whole votes, however clear they are."""
+    """Scores as they decide: for several classes, whole votes, however clear they are."""
     return scores if scores.ndim == 1 else np.rint(scores)
 
 

@@ -1,7 +1,7 @@
 """Model: phi, weights, intercept, classes and how they were trained; and `load`, which reads the file of any model.
 
-Of the file, `model/file.py` tells more; here it holds the tensors `w` and `intercept`, what phi has learned as tensors
-`phi.*`, and the expression of phi.
+`model/file.py` describes the file; for these models it holds the tensors `w` and `intercept`, what phi has learned as
+tensors `phi.*`, and the expression of phi.
 """
 
 from __future__ import annotations

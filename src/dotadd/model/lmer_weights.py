@@ -1,4 +1,4 @@
-"""What each l-mer counts in a model of gapped k-mers: the table that deltaSVM reads."""
+"""The weight of each l-mer in a model of gapped k-mers: the table that deltaSVM reads."""
 
 from __future__ import annotations
 

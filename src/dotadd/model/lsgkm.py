@@ -2,8 +2,8 @@
 
 The output for a sequence z is sum_i coefficient_i k(z_i, z) - rho; positive means the label that comes first. All but
 the RBF kernels are compiled into a weight for each l-mer (features/lmer_counts.py), so that however many support
-vectors there are, they cost nothing afterwards. LS-GKM reads letters other than ACGT as A. So are those of support
-vectors read here; in sequences to be scored the l-mers with such letters are left out.
+vectors there are, they cost nothing afterwards. LS-GKM reads letters other than ACGT as A. Support vectors are read in
+the same way here; in sequences to be scored, l-mers with such letters are left out.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Header:
 
 class LsgkmModel(Model):
     """A linear machine of LS-GKM: the model, and beside it the support vectors, each with its coefficient over its
-    length, by which the pairs of l-mers are known that a weight was made of."""
+    length. They tell which pairs of l-mers a weight was made of."""
 
     factors: np.ndarray
     vectors: Strings

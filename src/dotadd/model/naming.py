@@ -45,8 +45,8 @@ class Feature:
 
     `names` are the most frequent first, each with its occurrences in each class and, last, in rows without a label that
     the model knows. `others` counts names that were let go for lack of memory. `value` is the mean of the values that
-    the slot was met with: weight times value is what one occurrence adds to the score. It is None if the slot was not
-    met.
+    were found in the slot: weight times value is what one occurrence adds to the score. It is None if the slot was not
+    found in any row.
     """
 
     slot: int

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Plots:
-    """Labels and weights that are not given, X brings itself, as a file does. Memory is bounded, however many rows X
+    """Labels and weights that are not given come from X, as a file has them. Memory is bounded, however many rows X
     has."""
 
     def _plotted(self, X: object, y: object) -> tuple[Classifier, int | None]:

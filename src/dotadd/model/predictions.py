@@ -1,10 +1,9 @@
 r"""Predictions as a file: the end of its name says in which format, a row of it for each row of data.
 
-First stand the columns of the data that are carried along, then `label` and `score`, or `score_A`, `score_B` and so
-on, and if they are asked for `probability`, or `probability_A` and so on. Plain text has them without a header, a tab
-between them; .tsv, .csv, .jsonl, .parquet and .arrow have names, too. Text keeps to its line and its column: what is
-separated by tabs writes \t, \n, \x1b, \\ and the like with backslashes, as Python does; CSV quotes; JSON has escapes of
-its own.
+First stand the columns of the data that are carried along, then `label` and `score`, or `score_A`, `score_B` and so on,
+and if they are asked for `probability`, or `probability_A` and so on. Plain text has them without a header, a tab
+between them; .tsv, .csv, .jsonl, .parquet and .arrow have names, too. Text keeps to its line and its column: formats
+with tabs write \t, \n, \x1b, \\ and the like with backslashes, as Python does; CSV quotes; JSON has escapes of its own.
 """
 
 from __future__ import annotations

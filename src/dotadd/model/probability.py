@@ -1,7 +1,7 @@
 """Probabilities: how sure a score is, learned from the scores of rows that training has not seen.
 
 A calibration has a curve for each column of scores: of the second of two classes, or of each class against the rest.
-It tells which share of the rows with such a score is of the class.
+The curve says which share of the rows with such a score is of the class.
 
 - "sigmoid": 1 / (1 + exp(-(slope score + offset))), by Newton's method (Lin, Lin and Weng: A note on Platt's
   probabilistic outputs for support vector machines, 2007, Algorithm 1), on Platt's targets (n + 1) / (n + 2) and
@@ -47,9 +47,9 @@ class Calibration:
         return cls("sigmoid", (np.array([[1.0], [0.0]]),) * columns)
 
     def probabilities(self, scores: np.ndarray, *, together: bool = True) -> np.ndarray:
-        """An array of shape (rows, classes) whose rows sum to one, of scores as `decision_function` has them. A class
-        that was not trained, of score -inf, has none of it. Labels of which a row may have several do not sum to one:
-        they are not taken `together`."""
+        """An array of shape (rows, classes) whose rows sum to one, from scores as `decision_function` returns them. A
+        class that was not trained has the score -inf and the probability 0. Labels of which a row may have several do
+        not sum to one: they are not taken `together`."""
         scores = np.asarray(scores, np.float64)
         if scores.ndim == 1:
             return np.stack(self._curve(0, scores)[::-1], axis=1)
@@ -106,8 +106,8 @@ def calibrate(
 ) -> Calibration:
     """Learn probabilities from scores of rows that training has not seen, such as those of a cross-validation, each
     held out in its turn: of shape (rows,) or (rows, 1) for two classes, (rows, classes) for more, as in
-    `decision_function`. `y` are the labels, `weight` what rows count, by default the same. The answer is kept as
-    `model.calibration`."""
+    `decision_function`. `y` are the labels, and `weight` says how much each row counts, by default all the same. The
+    answer is kept as `model.calibration`."""
     if method not in METHODS:
         raise DotaddError(f"probabilities are had by {' or '.join(METHODS)}, and not by {method!r}")
     table, labels, each = held_out(scores, y, classes, weight)

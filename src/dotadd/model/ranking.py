@@ -1,9 +1,9 @@
 """Rankings: rows counted by score, for areas under the ROC and the precision-recall curve, in bounded memory.
 
 Areas need the scores of all rows in order, and no machine has them all. So rows are held as they are while they are
-few, and counted by score beyond that. As long as there are few enough scores the areas are exact; after that, scores
-lose bits of their mantissa until there are. Equal scores count half, so that what is lost is a matter of the rows
-within one part in 2^bits of each other.
+few, and counted by score beyond that. As long as there are few enough scores, the areas are exact. Beyond that, scores
+lose bits of their mantissa until there are few enough. Equal scores count half, so that only the order of rows whose
+scores are within one part in 2^bits of each other is lost.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def as_sets(y: np.ndarray) -> np.ndarray:
 
 
 def as_given(found: np.ndarray, labels: np.ndarray, kind: str) -> list[list[object]] | np.ndarray | csr_matrix:
-    """Which labels each row has, as they were given for training."""
+    """Which labels each row has, in the form in which they were given for training."""
     if kind == DENSE:
         return found.astype(np.int64)
     if kind == SPARSE:

@@ -117,7 +117,8 @@ class Stored:
             ) from error
 
     def maps(self, own: Mapping[str, Callable[..., FeatureMap]]) -> dict[str, Callable[..., FeatureMap]]:
-        """The maps that names in its expressions stand for, where these are not as now: one's own, and older ones."""
+        """The maps that names in its expressions stand for, where they mean something else than now: a user's own, and
+        older ones."""
         from dotadd.features.expression import maps_of_0_1
 
         return (maps_of_0_1() if self.record["format"] < TEXT else {}) | dict(own)

@@ -2,12 +2,13 @@
 
 A purpose is "precision=0.99" (as many of the second class as can be found while 99 % of what is found is of it),
 "recall=0.9" (the highest threshold that finds 90 %), "fpr=1e-4" (as many as can be found while one of 10,000 of the
-first class is taken for the second) or what mistakes cost: "fp=5,fn=1", or the matrix cost[truth][prediction]. Of
-thresholds that serve it alike, the highest is taken. It lies in the middle between two scores, out of rounding's way.
+first class is taken for the second) or what mistakes cost: "fp=5,fn=1", or the matrix cost[truth][prediction]. Among
+thresholds that serve it equally well, the highest is taken. It lies in the middle between two scores, where rounding
+cannot reach it.
 
-What it achieves is told with exact binomial intervals (mean costs: normal ones) of rows of the kind that it was chosen
-on; that the choice was made on the same rows is not accounted for. Thresholds are for two classes: several are told
-apart by the largest of their scores.
+`measures` say what it achieves on rows like those that it was chosen on, with exact binomial intervals (for mean costs,
+normal ones). They do not account for the choice having been made on the same rows. Thresholds are for two classes:
+several are told apart by the largest of their scores.
 """
 
 from __future__ import annotations

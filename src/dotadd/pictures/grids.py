@@ -18,7 +18,7 @@ STRETCHES = 480  # of positions that are told apart; of each, the strongest is d
 
 
 def confusion(counts: np.ndarray, names: Sequence[str]) -> Picture:
-    """counts[i, j] rows of class i were taken for class j. Of many classes those are drawn that have most rows, and
+    """counts[i, j] rows of class i were taken for class j. Of many classes, those with the most rows are drawn, and the
     others are counted together."""
     counts, names = gathered(np.asarray(counts, float), list(names))
     k = len(names)

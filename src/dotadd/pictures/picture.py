@@ -1,7 +1,7 @@
 """Picture, which notebooks show and pages hold; and Axes, on which most pictures are drawn.
 
 Ink is the colour of the text around (`currentColor`) and lines have colours of middle lightness, so that one picture
-does on light paper, on dark and in print. Lines differ by dashes too. Whatever a user named is escaped.
+serves on light paper, on dark and in print. Lines differ by dashes too. Whatever a user named is escaped.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Curve(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Numbers along an axis, and those that are written there."""
+    """Numbers along an axis, and those that it is labelled with."""
 
     low: float
     high: float
@@ -82,7 +82,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def linear(cls, values: np.ndarray, *, zero: bool = False) -> Scale:
-        """Around all these numbers that are finite, written at round numbers."""
+        """An axis around all of these numbers that are finite, with labels at round numbers."""
         finite = np.clip(values[np.isfinite(values)], -1e290, 1e290)
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
         low = min(low, 0.0) if zero else low
@@ -97,7 +97,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def log(cls, values: np.ndarray) -> Scale:
-        """Around all these numbers above 0, by their logarithms, written at powers of ten."""
+        """An axis around the logarithms of those above 0, with labels at powers of ten."""
         finite = values[np.isfinite(values) & (values > 0.0)]
         finite = np.clip(finite, 1e-290, 1e290)
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.1, 1.0)
@@ -207,8 +207,8 @@ def element(inside: str, width: float, height: float, words: str = "") -> str:
 
 
 def thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of points from left to right no more than can be told apart: in each column the first, the last, the highest and
-    the lowest."""
+    """As many of these points, which go from left to right, as can be told apart: in each column the first, the last,
+    the highest and the lowest."""
     if len(x) <= 4 * COLUMNS or not np.isfinite(x).all() or not np.isfinite(y).all():
         return x, y
     column = np.minimum(((x - x.min()) / (np.ptp(x) or 1.0) * COLUMNS).astype(np.int64), COLUMNS - 1)

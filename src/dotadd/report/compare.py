@@ -1,6 +1,6 @@
 """Solvers compared: how objective and gap fall over seconds and passes, as a page, a picture or plain data.
 
-While a solver runs it tells estimates; at its end primal and dual are recomputed from scratch. No objective can be
+While a solver runs, it reports estimates; at its end primal and dual are recomputed from scratch. No objective can be
 below a certified dual, whoever found it, so the largest of them is the ground that all objectives are measured from.
 """
 
@@ -45,8 +45,8 @@ class SolverRun:
     w = 0, which each binary problem has before its first pass.
 
     Where there are several binary problems, their objectives are added up: the sum is what one against the rest
-    minimises. Some solvers take all problems one pass further at a time, others one problem after the other, so the sum
-    follows the clock, and passes are the mean over the problems.
+    minimises. Some solvers advance all problems by one pass at a time, and others finish one problem after the other.
+    So the sum follows the clock, and passes are the mean over the problems.
     """
 
     solver: str

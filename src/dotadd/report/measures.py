@@ -51,7 +51,7 @@ def measures_section(model: Classifier, study: Study) -> str:
 
 
 def _measures(model: Classifier, found: Evaluation) -> dict[str, str]:
-    """Measures with the bounds that hold 95 of 100 times; of single classes those of the second of two."""
+    """Measures with bounds that hold 95 of 100 times. Measures of single classes are shown for the second of two."""
     facts = {}
     for name, told in NAMES.items():
         value = getattr(found, name)
@@ -84,7 +84,7 @@ def _remarks(model: Classifier, study: Study) -> list[str]:
 
 
 def _each_class(model: Classifier, found: Evaluation) -> str:
-    """Of several classes a line each, those with most rows."""
+    """A line for each of several classes, of many only for those with the most rows."""
     if model.two:
         return ""
     names, totals = label_names(model), found.confusion.sum(axis=1)

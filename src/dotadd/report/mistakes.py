@@ -28,7 +28,7 @@ LETTERS = 600  # of a row that is not explained
 
 
 class Mistake(NamedTuple):
-    """A row, where it stood, what it is and what it was taken for; wrong by so much of a score."""
+    """A row: where it stood, its class, the class that it was taken for, and by how much of a score that is wrong."""
 
     wrong: float
     row: int

@@ -1,7 +1,7 @@
 """A page about a model: what was trained, how good it is, what it has learned, and where it is wrong.
 
-It is HTML that needs nothing but itself, without a script; readable on a phone, in the dark and on paper. Whatever a
-user brought, labels, rows or names, is escaped.
+It is HTML that needs nothing but itself, without a script; readable on a phone, in the dark and on paper. Labels, rows
+and names, which users bring, are escaped.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Subject:
 
 
 def require_told(subject: Subject) -> None:
-    """Refuse a model of which there is nothing to tell."""
+    """Refuse a model that a page could say nothing about."""
     if not subject.model.training and subject.study is None:
         raise ModelError(f"{subject.name}: the model has no record of its training; give --data to measure it on")
 

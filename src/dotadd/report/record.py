@@ -138,7 +138,7 @@ def time_section(training: Record, peak: str | None) -> str:
 
 
 def _column(values: object, length: int) -> np.ndarray:
-    """Numbers of a record, in which those that are none are null."""
+    """Numbers of a record, in which null stands for what is not finite."""
     given = values if isinstance(values, list) else [None] * length
     return np.array([np.nan if value is None else float(value) for value in given])
 

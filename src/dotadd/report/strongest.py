@@ -1,5 +1,5 @@
-"""The strongest features of a linear model, by class, as a part of a page; of strings of one length also which k-mers
-matter where (positional oligomer importance), as a logo and as a map of colours."""
+"""The strongest features of a linear model, by class, as a part of a page; for strings of one length it also shows
+which k-mers matter where (positional oligomer importance), as a logo and as a map of colours."""
 
 from __future__ import annotations
 
