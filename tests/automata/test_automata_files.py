@@ -311,7 +311,7 @@ def test_damaged_binary_files_are_refused(tmp_path):
 
 def test_files_that_are_none_of_ours_are_refused(tmp_path):
     (tmp_path / "a").write_text("x,y\n1,2\n")
-    with pytest.raises(DataError, match="has no format of automata that is known"):
+    with pytest.raises(DataError, match="has none of the known formats of automata"):
         read(tmp_path / "a")
     with pytest.raises(DataError, match="no such file"):
         read(tmp_path / "b")

@@ -89,7 +89,7 @@ def read_many(
         kind = format or format_of(beginning)
         if kind not in FORMATS:
             known = f"say which it is with format= (one of {', '.join(FORMATS)})"
-            raise DataError(f"has no format of automata that is known; {known}", where)
+            raise DataError(f"has none of the known formats of automata; {known}", where)
         if kind == "binary":
             automaton = openfst.parse_binary(beginning + whole(file, where), where)
             yield _stem(where), _with_table(automaton, table, where)

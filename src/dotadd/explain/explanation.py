@@ -159,7 +159,7 @@ class Explanation:
         """
         alphabet = self.alphabet
         if alphabet is None:
-            raise DotaddError("only of sequences of an alphabet there is an array of letters and positions")
+            raise DotaddError("arrays of letters and positions are for sequences over an alphabet")
         longest = max((len(row.texts[""].text) for row in self.rows), default=0)
         adds = np.zeros((len(self), alphabet.size, longest), np.float32)
         present = np.zeros((len(self), alphabet.size, longest), np.int8)

@@ -19,7 +19,7 @@ from dotadd.solvers.result import Result
 from dotadd.sources.label_sets import members
 
 PAIRS = "all pairs of a row and a label"
-NO_TRACE = "nobody has kept how training went: a solver tells it pass by pass, and there was no pass"
+NO_TRACE = "there is no record of how training went: a solver notes it pass by pass, and there was no pass"
 
 
 def label_names(model: Classifier) -> list[str]:
@@ -80,7 +80,7 @@ def convergence_picture(
     model: Classifier, results: Sequence[Result] | Sequence[KernelResult], tol: float
 ) -> Picture | None:
     """How the gap fell (of a kernel machine the violation; the objective, where a solver knows no gap), of the binary
-    problems that ended worst; None where nobody has kept it."""
+    problems that ended worst; None where there is no record of it."""
     names, kernel = label_names(model), bool(results) and isinstance(results[0], KernelResult)
     if kernel:
         names = [f"{names[i]} against {names[j]}" for i, j in pairs(len(names))]
@@ -126,7 +126,7 @@ def rank_pairs(ranked: Ranked, truth: np.ndarray, scores: np.ndarray, classes: n
 
 
 def plot_convergence(model: Classifier, results: Sequence[Result] | Sequence[KernelResult], tol: float) -> Picture:
-    """How training came to its end; refuses where nobody has kept it."""
+    """How training came to its end; refuses where there is no record of it."""
     if (picture := convergence_picture(model, results, tol)) is None:
         raise DotaddError(NO_TRACE)
     return picture

@@ -266,7 +266,7 @@ def _arrow_labels(model: Classifier) -> pa.Array:
     try:
         return pa.array(model.classes.tolist())
     except UnicodeEncodeError:
-        raise DotaddError("a label is no proper text, so that only text can be written: .tsv or .jsonl") from None
+        raise DotaddError("a label is no proper text, and only .tsv and .jsonl can hold it") from None
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def calibrate(
     `decision_function`. `y` are the labels, and `weight` says how much each row counts, by default all the same. The
     answer is kept as `model.calibration`."""
     if method not in METHODS:
-        raise DotaddError(f"probabilities are had by {' or '.join(METHODS)}, and not by {method!r}")
+        raise DotaddError(f"probabilities are made by {' or '.join(METHODS)}, and not by {method!r}")
     table, labels, each = held_out(scores, y, classes, weight)
     fit = sigmoid if method == "sigmoid" else isotonic
     classes = np.asarray(classes)
