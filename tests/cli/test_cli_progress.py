@@ -4,12 +4,13 @@ import io
 import json
 import math
 import sys
+import time
 from itertools import pairwise
 
 import pytest
 
 from dotadd.cli.options import Solving
-from dotadd.cli.progress import Watch
+from dotadd.cli.progress import Watch, started_bar
 from dotadd.cli.screen import duration, label_text, number
 from dotadd.estimators.course import Course
 from dotadd.solvers.result import Progress
@@ -131,3 +132,13 @@ def test_an_announcement_stands_above_the_bar(monkeypatch):
     with watch() as w:
         w.announce(said)
     assert f"dotadd: {said}\n" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize(("ago", "said"), [(0, ""), (1, ""), (5, "for 5 s now"), (75, "for 75 s now")])
+def test_a_bar_of_which_nothing_is_told_says_for_how_long(ago, said):
+    bar, task = started_bar("fit", None)
+    try:
+        bar.update(task, told=time.monotonic() - ago)
+        assert bar.columns[1].render(bar.tasks[0]).plain == said
+    finally:
+        bar.stop()

@@ -131,7 +131,7 @@ def test_the_last_fit_is_on_all_rows_and_tells_how_far_it_is():
     for k in (1, 2, 3):
         found.note(after(k, 10.0**-k, 10.0 * k), 2, 3)
     assert found.left() == pytest.approx(10.0)
-    assert found.line().startswith("fit 3 of 3, on all rows: pass 3")
+    assert found.line().startswith("on all rows: pass 3")
     kernels = FoldsCourse(Ends(1e-4))
     for k in (1, 2, 3):
         kernels.note(told(k, 10.0**-k, 10.0 * k), 0, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+STEP = 1 << 22  # bytes by which an array grows at most: nothing is moved for it, and unused bytes are memory, too
+
 
 class Growing:
     """An array that grows at its end where it lies: large blocks of memory are extended, not copied.
@@ -24,7 +26,8 @@ class Growing:
             self._array = self._array.astype(dtype)
         stop = self._used + len(more)
         if stop > len(self._array):
-            self._resize(max(stop, len(self._array) * 9 // 8))  # what is there beyond its end counts as memory
+            row = max(1, self._array.nbytes // max(1, len(self._array)))
+            self._resize(max(stop, len(self._array) + min(len(self._array) // 8, STEP // row)))
         self._array[self._used : stop] = more
         self._used = stop
 

@@ -27,17 +27,26 @@ if TYPE_CHECKING:
 LINE, LINE_INSIDE = 1.0, 10.0  # seconds between plain lines, and between those that tell of the same pass
 SPACING = 0.2  # of the time since the start, between plain lines: an hour is told in forty, and a day in sixty
 BAR = 0.2  # seconds between moves of the bar
+STILL = 3.0  # seconds without a word, after which the bar counts them: one step may take long
 
 
 def started_bar(title: str, total: float | None) -> tuple[Bars, TaskID]:
     """A bar on the terminal, and the task that it shows."""
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
+    from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
     from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    class Still(ProgressColumn):
+        """For how long nothing was told."""
+
+        def render(self, task: Task) -> Text:
+            still = time.monotonic() - task.fields["told"]
+            return Text(f"for {duration(still)} now" if still >= STILL else "")
 
     console, text = Console(stderr=True), TextColumn("{task.description}", markup=False)
-    bar = Bars(BarColumn(24 if console.width >= 100 else 10), text, console=console, transient=True)
-    task = bar.add_task(title, total=total)
+    bar = Bars(BarColumn(24 if console.width >= 100 else 10), Still(), text, console=console, transient=True)
+    task = bar.add_task(title, total=total, told=time.monotonic())
     bar.start()
     return bar, task
 
@@ -66,7 +75,8 @@ class Watch:
         if not self.due(time.monotonic(), LINE_INSIDE if self.course.inside else LINE, BAR if self.told else 0.0):
             return
         if self.bar is not None:
-            self.bar.update(self.task, description=self.line(), total=1.0, completed=self.course.done())
+            now, done = time.monotonic(), self.course.done()
+            self.bar.update(self.task, description=self.line(), total=1.0, completed=done, told=now)
         else:
             tell(self.line())
         self.last_shown = time.monotonic()
@@ -165,7 +175,7 @@ class Bar:
             if spent < FIRST:
                 return
             self.bar, self.task = started_bar(self.title, 1.0)
-        self.bar.update(self.task, description=self.line(share), completed=share)
+        self.bar.update(self.task, description=self.line(share), completed=share, told=now)
 
     def line(self, share: float) -> str:
         left = left_text(self.rate.left()) if share < 1 else ""

@@ -172,10 +172,9 @@ class FoldsCourse:
         self.rate.note(self.most / fits)
 
     def line(self) -> str:
-        told = f"fit {self.most:,} of {self.fits:,}"
         if self.last is not None:
-            return f"{told}, on all rows: {self.last.line()}"
-        return f"{told}  {duration(self.rate.spent)}{left_text(self.left())}"
+            return f"on all rows: {self.last.line()}"
+        return f"fit {self.most:,} of {self.fits:,}  {duration(self.rate.spent)}{left_text(self.left())}"
 
     def left(self) -> float | None:
         return self.rate.left() if self.last is None else self.last.left()
