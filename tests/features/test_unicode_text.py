@@ -16,6 +16,7 @@ from dotadd.data.batches import Strings
 from dotadd.errors import FeatureError
 from dotadd.features import BagOfWords, NGrams, WordNGrams
 from dotadd.features.checks import check_feature_map, materialize
+from dotadd.features.forms import slot_of
 from dotadd.features.reading import TextReading
 
 WORDS = TextReading("words", True, "keep", True)
@@ -236,3 +237,36 @@ def test_chinese_and_japanese_are_told_apart_by_ngrams(unit):
 def test_bad_arguments_are_refused_in_one_line(make, message):
     with pytest.raises(FeatureError, match=message):
         make()
+
+
+@pytest.mark.parametrize("tokens", ["words", "identifiers", "urls"])
+def test_long_texts_are_read_as_short_ones_are(tokens):
+    """They are gone through piece by piece, wherever a piece ends: in blanks, behind half a character, in a word."""
+    rng = np.random.default_rng(0)
+    parts = ["a", "B", "9", "é", "我", "_", "%20", " ", "  ", "\n", "wordByWord", "x" * 300]
+    reading = TextReading(tokens, True, "keep", True)
+    for blank in (0.0, 0.001, 0.3):
+        chances = np.array([1.0 - blank if part.strip(" ") else blank for part in parts])
+        text = "".join(rng.choice(parts, 9_000, p=chances / chances.sum())) + " "
+        counts = [naive.runs(reading.words(text.encode()), 1, 2)]
+        counts_match(WordNGrams((1, 2), bits=32, tokens=tokens), [text], counts)
+
+
+def test_a_word_has_the_slot_that_saved_models_have_it_in():
+    """Eight bytes at a time, each eight stirred into those before; then as all ids are hashed."""
+
+    def stirred(h: int) -> int:
+        h = h * 0x9E3779B97F4A7C15 % 2**64
+        return h ^ h >> 29
+
+    words = ["a", "Ärger", "eightbyt", "ninebytes", "x" * 16, "y" * 17, "z" * 40]
+    for word in words:
+        letters, h = naive.small(word).encode(), 0
+        while len(letters) > 8:
+            h, letters = stirred(h ^ int.from_bytes(letters[:8], "little")), letters[8:]
+        number = h ^ int.from_bytes(letters, "little")
+        phi = BagOfWords(bits=30)
+        assert materialize(phi, Strings.from_list([word])).indices == slot_of(np.uint64(number), 30)
+        assert materialize(WordNGrams(2, bits=30), Strings.from_list([f"{word} {word}"])).indices == slot_of(
+            np.uint64(stirred((stirred(number) + number) % 2**64)), 30
+        )

@@ -34,6 +34,10 @@ ACCENTS = ("keep", "strip")
 SIGMA_AT_THE_END = 0x3C2
 SPARE = 4  # bytes after clean text that may be written to
 STRETCH = 32  # bytes that are looked at together
+NEAR = 256  # bytes of clean text within which places are numbers of one byte
+_BITS = [[k for k in range(8) if byte >> k & 1] for byte in range(256)]
+PLACES = np.array([sum(k << 8 * j for j, k in enumerate(bits)) for bits in _BITS], np.uint64)  # a byte for each bit set
+BITS_SET = np.array([len(bits) for bits in _BITS], np.uint8)
 
 
 class TextReading(NamedTuple):
@@ -327,6 +331,44 @@ def clean(letters, first, end, codes, plan, changes, out):
             i += length
         stop = i
     return m
+
+
+@inner
+def room_for_words(letters):
+    """For clean text of so many bytes, eight of them together and one by one, and, in steps, for where its words begin
+    and end."""
+    eights, near, blanks = np.empty(letters // 8 + 4, np.uint64), np.empty(NEAR + 8, np.uint8), np.empty(32, np.uint8)
+    return eights, eights.view(np.uint8), near, blanks, np.empty(letters + 16, np.uint64)
+
+
+@inner
+def find_words(letters, first, end, codes, plan, changes, room):
+    """Clean text of letters[first:end], and last in its room where each word of it begins and ends; returns how many
+    words there are."""
+    eights, text, near, blanks, edges = room
+    m = clean(letters, first, end, codes, plan, changes, text)
+    low, one, eight = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(1), np.uint64(8)
+    count, blank, blocks = np.uint64(0), one, (m >> np.uint64(3)) + one
+    eights[blocks - one] &= (one << ((m & np.uint64(7)) << np.uint64(3))) - one  # zeros after the text
+    for k in range(np.uint64(0), blocks, np.uint64(NEAR // 8)):
+        some = min(blocks - k, np.uint64(NEAR // 8))
+        for i in range(some):
+            x = eights[k + i]
+            zeros = ~(((x & low) + low) | x | low)  # the highest bit of each byte that is zero
+            blanks[i] = np.uint8(np.uint64((zeros >> np.uint64(7)) * np.uint64(0x0102040810204080)) >> np.uint64(56))
+        found = np.uint64(0)
+        for i in range(some):
+            now = np.uint64(blanks[i])
+            change = (now ^ (now << one | blank)) & np.uint64(0xFF)
+            blank = now >> np.uint64(7)
+            places = PLACES[change] + np.uint64(i * np.uint64(0x0808080808080808))
+            for j in range(eight):  # one store; more are written than there are, as a branch would have to be guessed
+                near[found + j] = np.uint8(places >> np.uint64(eight * j))
+            found += np.uint64(BITS_SET[change])
+        for j in range(found):
+            edges[count + j] = (k << np.uint64(3)) + np.uint64(near[j])
+        count += found
+    return count >> one
 
 
 @kernel

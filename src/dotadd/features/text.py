@@ -16,8 +16,11 @@ from dotadd.features.kmer_layout import SEED, packed
 from dotadd.features.kmers import LetterMap, Writer
 from dotadd.features.leaves import checked_bits, checked_flag, checked_int, named_by_row
 from dotadd.features.occurrences import Spans
-from dotadd.features.reading import SPARE, TextReading, character, clean, word_places
+from dotadd.features.reading import TextReading, character, clean, find_words, room_for_words, word_places
 from dotadd.features.spectrum import MAX_ORDER
+
+AT_ONCE = 32  # bytes that are looked at together
+SHORT = 16  # symbols that are moved at once: most words have fewer
 
 
 def _lengths(n: int | tuple[int, int]) -> tuple[int, int]:
@@ -146,55 +149,82 @@ def _plan(reading: TextReading, numbers: tuple[int, ...]) -> np.ndarray:
 
 
 @inner
-def _widened(text, m, characters, out):
-    """The symbols of clean text: its bytes, or its characters. Returns how many there are."""
-    if not characters:
-        for k in range(m):
-            out[k] = text[k]
-        return m
-    count = i = np.uint64(0)
-    while i < m:
-        raw = np.uint32(text[i])
-        for k in range(np.uint64(1), min(m - i, np.uint64(4))):
-            raw |= np.uint32(text[i + k]) << np.uint32(np.uint64(8) * k)
-        point, length = character(raw)
-        out[count] = point
-        count += np.uint64(1)
-        i += length
-    return count
-
-
-@inner
-def _padded(symbols, m, out, left):
-    """The words among symbols, each with a blank before and after it, and beside each symbol how many its word still
-    has. Returns how many there are."""
-    count, i = np.uint64(0), np.uint64(0)
-    while i < m:
-        if symbols[i] == np.uint32(0):
-            i += np.uint64(1)
+def _widened(text, first, end, characters, out, count):
+    """The symbols of clean text, its bytes or its characters, written from `count` on. Returns where they end."""
+    i = first
+    while i < end:
+        here = min(end - i, np.uint64(AT_ONCE))
+        odd = np.uint8(0)
+        if characters:
+            for k in range(here):
+                odd |= text[i + k]
+        if odd < np.uint8(0x80):
+            for k in range(here):
+                out[count + k] = text[i + k]
+            count += here
+            i += here
             continue
-        first = count
-        out[count] = np.uint32(32)
-        count += np.uint64(1)
-        while i < m and symbols[i] != np.uint32(0):
-            out[count] = symbols[i]
+        stop = i + here
+        while i < stop:
+            raw = np.uint32(text[i])
+            for k in range(np.uint64(1), min(end - i, np.uint64(4))):
+                raw |= np.uint32(text[i + k]) << np.uint32(np.uint64(8) * k)
+            point, length = character(raw)
+            out[count] = point
             count += np.uint64(1)
-            i += np.uint64(1)
-        out[count] = np.uint32(32)
-        count += np.uint64(1)
-        for k in range(first, count):
-            left[k] = count - k
+            i += length
     return count
 
 
 @inner
-def _inside(number, left, runs, n, whole, out):
+def _move_eight(source, at, out, count):
+    """All are read before one is written, so that this is one load and one store."""
+    a, b, c, d = source[at], source[at + np.uint64(1)], source[at + np.uint64(2)], source[at + np.uint64(3)]
+    at += np.uint64(4)
+    e, f, g, h = source[at], source[at + np.uint64(1)], source[at + np.uint64(2)], source[at + np.uint64(3)]
+    out[count], out[count + np.uint64(1)], out[count + np.uint64(2)], out[count + np.uint64(3)] = a, b, c, d
+    count += np.uint64(4)
+    out[count], out[count + np.uint64(1)], out[count + np.uint64(2)], out[count + np.uint64(3)] = e, f, g, h
+
+
+@inner
+def _move_sixteen(source, at, out, count):
+    _move_eight(source, at, out, count)
+    _move_eight(source, at + np.uint64(8), out, count + np.uint64(8))
+
+
+@inner
+def _padded(text, edges, words, characters, out):
+    """The symbols of words, each with a blank before and after it; where words begin and end among them comes to stand
+    where it stood of their bytes. Returns how many symbols there are."""
+    count = np.uint64(0)
+    for k in range(words):
+        at, end = edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)]
+        edges[np.uint64(2) * k] = count
+        out[count] = np.uint32(32)
+        count += np.uint64(1)
+        if characters or end - at > np.uint64(SHORT):
+            count = _widened(text, at, end, characters, out, count)
+        else:
+            _move_sixteen(text, at, out, count)  # how often a loop runs would have to be guessed
+            count += end - at
+        out[count] = np.uint32(32)
+        count += np.uint64(1)
+        edges[np.uint64(2) * k + np.uint64(1)] = count
+    return count
+
+
+@inner
+def _inside(number, edges, words, n, whole, out):
     """The hashes of the runs of n symbols that lie within a word, or that are a whole one. Returns how many."""
-    count, before = np.uint64(0), np.uint64(1)
-    for i in range(runs):
-        out[count] = number[i]
-        count += np.uint64((left[i] == n) & (before == np.uint64(1)) if whole else left[i] >= n)
-        before = left[i]
+    count = np.uint64(0)
+    for k in range(words):
+        at, length = edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)] - edges[np.uint64(2) * k]
+        runs = np.uint64(length == n) if whole else max(length + np.uint64(1), n) - n
+        _move_sixteen(number, at, out, count)
+        for i in range(np.uint64(SHORT), runs):
+            out[count + i] = number[at + i]
+        count += runs
     return count
 
 
@@ -220,26 +250,29 @@ def _write_ngrams(letters, starts, ends, codes, plan, base, scale, cursor, out_i
     most = np.int64(0)
     for j in range(len(starts)):
         most = max(most, np.int64(ends[j] - starts[j]))
-    room = np.int64(2 * most + 2 if in_words else most)
-    text, symbols = np.empty(most + SPARE, np.uint8), np.empty(most, np.uint32)
-    number = np.empty(room, np.uint32)
-    room = np.int64(room + 1 if in_words else 0)
-    padded, picked, left = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint64)
+    room = room_for_words(most)
+    text, edges = room[1], room[4]
+    spare = np.int64(SHORT + 2)
+    symbols = np.empty(2 * most + spare if in_words else most, np.uint32)
+    number = np.empty(len(symbols), np.uint32)
+    picked = np.empty(len(symbols) if in_words else 0, np.uint32)
+    none = words = np.uint64(0)
     for j in range(len(starts)):
-        count = clean(letters, starts[j], np.uint64(ends[j]), codes, plan, 8, text)
-        count = _widened(text, count, characters, symbols)
         if in_words:
-            count = _padded(symbols, count, padded, left)
-        these = padded if in_words else symbols
+            words = find_words(letters, starts[j], np.uint64(ends[j]), codes, plan, 8, room)
+            count = _padded(text, edges, words, characters, symbols)
+        else:
+            count = clean(letters, starts[j], np.uint64(ends[j]), codes, plan, 8, text)
+            count = _widened(text, none, count, characters, symbols, none)
         p = np.uint64(cursor[j])
         number[:count] = np.uint32(SEED)
         for n in range(np.uint64(1), min(longest, count) + np.uint64(1)):
             last, runs = n - np.uint64(1), count - n + np.uint64(1)
             for i in range(runs):
-                number[i] = _next(number[i], these[i + last])
+                number[i] = _next(number[i], symbols[i + last])
             chosen = number
-            if in_words:
-                runs = _inside(number, left, runs, n, n < shortest, picked)
+            if in_words and (n >= shortest or n > np.uint64(2)):  # no word with its blanks has two symbols
+                runs = _inside(number, edges, words, n, n < shortest, picked)
                 chosen = picked
             elif n < shortest:
                 continue

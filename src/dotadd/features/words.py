@@ -23,7 +23,7 @@ from dotadd.features.kmer_layout import packed
 from dotadd.features.kmers import Writer
 from dotadd.features.leaves import checked_flag, checked_int, named_by_row
 from dotadd.features.occurrences import Occurrences, Spans
-from dotadd.features.reading import IDENTIFIERS, TextReading, clean, word_places
+from dotadd.features.reading import IDENTIFIERS, TextReading, find_words, room_for_words, word_places
 from dotadd.features.text import TextMap
 
 TOKENS = ("words", "identifiers", "urls")
@@ -181,53 +181,39 @@ def _plan(reading: TextReading, numbers: tuple[int, ...], stop: tuple[str, ...])
     plan = packed((*reading.numbers, *numbers, 10, 10 + len(reading.changes)), reading.changes)
     if not stop:
         return plan
-    table = np.zeros(int(table_size(len(stop))), np.uint64)
+    table = np.zeros(int(table_size(8 * len(stop))), np.uint64)  # so large that most words find their place empty
     for word in stop:
         letters = np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8)
         _insert_number(table, _number(letters, reading.codes, plan))
     return packed(tuple(plan.tolist()), table)
 
 
-_BITS = [[k for k in range(8) if byte >> k & 1] for byte in range(256)]
-FIRST_BITS = np.array([(bits + [0] * 8)[:8] for bits in _BITS], np.uint8).reshape(-1)
-BITS_SET = np.array([len(bits) for bits in _BITS], np.uint8)
+PIECE = np.uint64(1 << 12)  # bytes of a text that are gone through at once, so that all stays in the cache
 
 
 @inner
-def _find_edges(eights, m, edges):
-    """Where words begin and end in m bytes of clean text with zeros after them; returns how many such places."""
-    low, count, blank = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0), np.uint64(1)
-    for k in range((m >> np.uint64(3)) + np.uint64(1)):
-        x = eights[k]
-        zeros = ~(((x & low) + low) | x | low)  # the highest bit of each byte that is zero
-        blanks = np.uint64((zeros >> np.uint64(7)) * np.uint64(0x0102040810204080)) >> np.uint64(56)
-        change = (blanks ^ (blanks << np.uint64(1) | blank)) & np.uint64(0xFF)
-        blank = blanks >> np.uint64(7)
-        first, found = np.uint64(8) * change, np.uint64(BITS_SET[change])
-        for j in range(np.uint64(4)):  # more are written than there are, as a branch would have to be guessed
-            edges[count + j] = np.uint64(8) * k + np.uint64(FIRST_BITS[first + j])
-        if found > np.uint64(4):
-            for j in range(np.uint64(4), np.uint64(8)):
-                edges[count + j] = np.uint64(8) * k + np.uint64(FIRST_BITS[first + j])
-        count += found
-    return count
+def _eight(text, at):
+    """Eight bytes from this one on: LLVM makes one load of these."""
+    return (
+        np.uint64(text[at])
+        | np.uint64(text[at + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(text[at + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(text[at + np.uint64(3)]) << np.uint64(24)
+        | np.uint64(text[at + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(text[at + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(text[at + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(text[at + np.uint64(7)]) << np.uint64(56)
+    )
 
 
 @inner
-def _eight(eights, at):
-    """Eight bytes from this one on."""
-    k, bits = at >> np.uint64(3), (at & np.uint64(7)) << np.uint64(3)
-    return eights[k] >> bits | eights[k + np.uint64(1)] << np.uint64(1) << (np.uint64(63) - bits)
-
-
-@inner
-def _number_words(eights, edges, count, numbers):
+def _number_words(text, edges, count, numbers):
     for k in range(count):
         at, end, h = edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)], np.uint64(0)
         while at + np.uint64(8) < end:
-            h = _stirred(h ^ _eight(eights, at))
+            h = _stirred(h ^ _eight(text, at))
             at += np.uint64(8)
-        numbers[k] = h ^ (_eight(eights, at) & (~np.uint64(0) >> (np.uint64(64) - ((end - at) << np.uint64(3)))))
+        numbers[k] = h ^ (_eight(text, at) & (~np.uint64(0) >> (np.uint64(64) - ((end - at) << np.uint64(3)))))
 
 
 @inner
@@ -253,44 +239,61 @@ def _leave_out(text, edges, plan, count, numbers):
         number = numbers[k]
         numbers[kept] = number
         left_out = shortest > 1 and characters < shortest
-        if stop < len(plan) and not left_out:
+        if stop < len(plan):
             place = _home(number) & mask
-            while plan[np.uint64(stop) + place] != 0 and not left_out:
-                left_out = np.uint64(plan[np.uint64(stop) + place]) == number
+            while (plan[np.uint64(stop) + place] != 0) & (np.uint64(plan[np.uint64(stop) + place]) != number):
                 place = (place + np.uint64(1)) & mask
+            left_out |= plan[np.uint64(stop) + place] != 0
         kept += np.uint64(not left_out)
     return kept
 
 
 @inner
-def _words(letters, first, end, codes, plan, eights, text, edges, numbers):
-    """The numbers of the words of letters[first:end] that count; returns how many these are. `text` are the bytes of
-    `eights`."""
-    m = clean(letters, first, end, codes, plan, plan[8], text)
-    last = m >> np.uint64(3)
-    eights[last] &= (np.uint64(1) << ((m & np.uint64(7)) << np.uint64(3))) - np.uint64(1)  # zeros after the text
-    eights[last + np.uint64(1)] = np.uint64(0)
-    count = _find_edges(eights, m, edges) >> np.uint64(1)
-    if plan[2] != 0:
-        _number_words(eights, edges, count, numbers)
-    else:
-        _number_words_as_before(text, edges, count, numbers)
-    return _leave_out(text, edges, plan, count, numbers) if plan[7] > 1 or plan[9] < len(plan) else count
+def _piece_end(letters, first, end):
+    """Where to stop for now: behind a blank, at which words end however text is read."""
+    stop = min(end, first + PIECE)
+    if stop == end:
+        return end
+    while stop > first and letters[stop - np.uint64(1)] != np.uint8(32):
+        stop -= np.uint64(1)
+    if stop == first:
+        stop += PIECE
+        while stop < end and letters[stop - np.uint64(1)] != np.uint8(32):
+            stop += np.uint64(1)
+    return stop
+
+
+@inner
+def _words(letters, first, end, codes, plan, room):
+    """The numbers of the words of letters[first:end] that count come last in `room`; returns how many these are."""
+    text, edges, numbers = room[0][1], room[0][4], room[1]
+    words, at = np.uint64(0), np.uint64(first)
+    while at < end:
+        stop = _piece_end(letters, at, end)
+        count = find_words(letters, at, stop, codes, plan, plan[8], room[0])
+        some = numbers[words:]
+        if plan[2] != 0:
+            _number_words(text, edges, count, some)
+        else:
+            _number_words_as_before(text, edges, count, some)
+        words += _leave_out(text, edges, plan, count, some) if plan[7] > 1 or plan[9] < len(plan) else count
+        at = stop
+    return words
 
 
 @inner
 def _room(letters, plan):
-    """For clean text of so many letters, for where its words begin and end, and for their numbers."""
-    room = np.int64(2 * letters if plan[0] == IDENTIFIERS else letters)
-    return np.empty(room // 8 + 4, np.uint64), np.empty(room + 16, np.uint64), np.empty(room // 2 + 1, np.uint64)
+    """For so many letters as they are read, and for the numbers of their words."""
+    letters = np.int64(2 * letters if plan[0] == IDENTIFIERS else letters)
+    return room_for_words(letters), np.empty(letters // 2 + 1, np.uint64)
 
 
 @kernel
 def _number(letters, codes, plan):
     """That of the first word of a text."""
-    eights, edges, numbers = _room(len(letters), plan)
-    _words(letters, 0, np.uint64(len(letters)), codes, plan, eights, eights.view(np.uint8), edges, numbers)
-    return numbers[0]
+    room = _room(len(letters), plan)
+    _words(letters, 0, np.uint64(len(letters)), codes, plan, room)
+    return room[1][0]
 
 
 @kernel
@@ -305,12 +308,12 @@ def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_in
     most = np.int64(0)
     for j in range(len(starts)):
         most = max(most, np.int64(ends[j] - starts[j]))
-    eights, edges, numbers = _room(most, plan)
-    text = eights.view(np.uint8)
+    room = _room(most, plan)
+    numbers = room[1]
     run = np.empty(len(numbers) if longest > 1 else 0, np.uint64)  # of the n words from here on
     seen = np.zeros(0, np.uint64)
     for j in range(len(starts)):
-        words = _words(letters, starts[j], np.uint64(ends[j]), codes, plan, eights, text, edges, numbers)
+        words = _words(letters, starts[j], np.uint64(ends[j]), codes, plan, room)
         p = np.uint64(cursor[j])
         if binary:
             size = table_size(words * np.uint64(longest - shortest + 1))
@@ -331,10 +334,9 @@ def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_in
             if binary:
                 for i in range(runs):
                     slot = slot_of(these[i], bits)
-                    if _insert(table, slot + np.uint64(1)):
-                        out_indices[p] = wide(base) + wide(slot)
-                        out_values[p] = scale
-                        p += np.uint64(1)
+                    out_indices[p] = wide(base) + wide(slot)  # the next one stands there if this one is not new
+                    out_values[p] = scale
+                    p += np.uint64(_insert(table, slot + np.uint64(1)))
                 continue
             for i in range(runs):
                 out_indices[p + i] = wide(base) + wide(slot_of(these[i], bits))
@@ -361,9 +363,8 @@ def _insert(table, number):
     """Put a number into a table, in which zeros are empty places, and say whether it is new there."""
     mask = np.uint64(len(table) - 1)
     place = _home(number) & mask
-    while table[place] != np.uint64(0):
-        if table[place] == number:
-            return False
+    while (table[place] != np.uint64(0)) & (table[place] != number):
         place = (place + np.uint64(1)) & mask
+    new = table[place] == np.uint64(0)
     table[place] = number
-    return True
+    return new
