@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dotadd.data.batches import Strings
 from dotadd.data.pool import Pool
-from dotadd.data.table import Cells, Table, table_from_arrow
+from dotadd.data.table import TOGETHER, Cells, Table, table_from_arrow
 from dotadd.errors import DataError
 
 rows = st.lists(st.tuples(st.text(max_size=6), st.floats(allow_infinity=False), st.text(max_size=3)), max_size=12)
@@ -53,6 +53,16 @@ def test_rows_are_taken_sliced_and_joined(cells, data):
     assert column.lengths().tolist() == [len(row[0].encode()) for row in cells[first:]]
     assert column.together().letters.tobytes() == "".join(row[0] for row in cells[first:]).encode()
     assert len(column.slice(0, len(column))) == len(column)
+
+
+def test_many_rows_are_written_as_a_few_are():
+    """Stretch by stretch, of which the last one is cut short."""
+    cells = [(f"row {k}", k / 7.0, "x" * (k % 5)) for k in range(2 * TOGETHER + 3)]
+    batch = table(cells)
+    same(cells_of(batch), cells)
+    some = batch.take(np.array([TOGETHER, 3, 3, 2 * TOGETHER + 2])).strings("both")
+    assert some.lengths().tolist() == [len(some[row]) for row in range(4)]
+    assert Table.from_columns({"none": Cells(np.empty(0))}).strings("none").lengths().tolist() == []
 
 
 @settings(deadline=None)

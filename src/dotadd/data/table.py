@@ -20,6 +20,8 @@ from dotadd.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TOGETHER = 1 << 11  # rows that are written together
+
 
 class Cells(NamedTuple):
     """The column of a table: a number for each row (NaN where it is missing), letters for each row, or both."""
@@ -49,14 +51,16 @@ class Table(Ragged):
     def from_columns(cls, columns: Mapping[str, Cells]) -> Table:
         """From columns of one length."""
         rows, width = max(map(len, columns.values()), default=0), len(columns)
-        values, lengths = np.full((rows, width), np.nan), np.zeros((rows, width), np.int64)
+        values, ends = np.empty((rows, width)), np.zeros(rows * width + 1, np.int64)
+        several = [np.nan if cells.numbers is None else cells.numbers for cells in columns.values()]
+        for first in range(0, rows, TOGETHER):  # column by column, each line of the cache would come and go for each
+            for k, numbers in enumerate(several):
+                part = slice(first, first + TOGETHER)
+                values[part, k] = numbers[part] if isinstance(numbers, np.ndarray) else numbers
         for k, cells in enumerate(columns.values()):
-            if cells.numbers is not None:
-                values[:, k] = cells.numbers
             if cells.strings is not None:
-                lengths[:, k] = cells.strings.lengths()
-        ends = np.zeros(rows * width + 1, np.int64)
-        np.cumsum(lengths.reshape(-1), out=ends[1:])
+                ends[k + 1 :: width] = cells.strings.lengths()
+        np.cumsum(ends, out=ends)
         letters = np.empty(ends[-1], np.uint8)
         for k, cells in enumerate(columns.values()):
             if cells.strings is not None:
@@ -131,8 +135,12 @@ class ColumnStrings(Strings):
         return self._table.ends[cells], self._table.ends[cells + 1]
 
     def lengths(self) -> np.ndarray:
-        starts, ends = self.bounds(np.arange(len(self)))
-        return ends - starts
+        table, place, width = self._table, self._place, len(self._table.names)
+        first, stop = int(table.offsets[0]), int(table.offsets[-1])
+        if stop - first != len(self) * width:  # not row after row
+            starts, ends = self.bounds(np.arange(len(self)))
+            return ends - starts
+        return table.ends[first + place + 1 : stop + 1 : width] - table.ends[first + place : stop : width]
 
     def together(self) -> Strings:
         return self.take(np.arange(len(self)))
