@@ -155,11 +155,9 @@ def records_of(piece: Piece, quote: int = 0, delimiter: str = ",") -> Records:
     if not quote or piece.buffer.find(quote, 0, piece.stop) < 0:
         return _lines_of(piece)
     letters = plain(piece.letters)
-    room = np.empty(0, np.int64)
-    count, _, unclosed = _scan(letters, quote, ord(delimiter), room, room, room)
-    starts, stops, lines = (np.empty(count, np.int64) for _ in range(3))
-    _scan(letters, quote, ord(delimiter), starts, stops, lines)
-    return Records(piece.buffer, starts, stops, lines + piece.line, bool(unclosed))
+    starts, stops, lines = (np.empty(count_lines(letters) + 1, np.int64) for _ in range(3))
+    count, _, unclosed = _scan(letters, quote, ord(delimiter), starts, stops, lines)
+    return Records(piece.buffer, starts[:count], stops[:count], lines[:count] + piece.line, bool(unclosed))
 
 
 def after_last_record(buffer: bytearray, have: int, delimiter: str) -> int:
