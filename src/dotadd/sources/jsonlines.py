@@ -242,15 +242,16 @@ def _is_text(value: str) -> bool:
 
 def _number(value: object, name: str) -> float:
     if not isinstance(value, int | float):
-        raise _not_a_number(value, name)
+        raise _unlike(value, name, "not a number")
     try:
         return float(value)
     except OverflowError:
         raise ValueError(f"field {name!r} has a number that is too large") from None
 
 
-def _not_a_number(value: object, name: str) -> ValueError:
-    return ValueError(f"field {name!r} is {'missing' if value is None else 'not a number: ' + json.dumps(value)[:40]}")
+def _unlike(value: object, name: str, wanted: str) -> ValueError:
+    found = "missing" if value is None else f"{wanted}: {json.dumps(value)[:40]}"
+    return ValueError(f"field {name!r} is {found}")
 
 
 def _word(value: object, name: str) -> str:
@@ -260,4 +261,4 @@ def _word(value: object, name: str) -> str:
         return value
     if isinstance(value, int | float):
         return number_word(value)
-    raise _not_a_number(value, name)
+    raise _unlike(value, name, "neither text nor a number")
