@@ -264,12 +264,19 @@ def _is_escape(raw):
 
 
 @inner
+def _kind(letter, becomes):
+    """What a byte of ASCII is where names are read. No branch, which would have to be guessed at each letter."""
+    kind = np.uint64(GAP) * np.uint64(becomes == np.uint64(0))
+    kind += np.uint64(DIGIT) * np.uint64(_is_among(letter, 0x30, 10))
+    return kind + np.uint64(CAPITAL) * np.uint64(_is_among(letter, 0x41, 26))
+
+
+@inner
 def _is_joint(kind, now):
     """Whether an identifier is split between two characters of these kinds."""
-    if kind == np.uint64(GAP) or now == np.uint64(GAP):
-        return False
     digits = (now == np.uint64(DIGIT)) != (kind == np.uint64(DIGIT))
-    return digits or (now == np.uint64(CAPITAL) and kind == np.uint64(LETTER))
+    rises = (now == np.uint64(CAPITAL)) & (kind == np.uint64(LETTER))
+    return (digits | rises) & (kind != np.uint64(GAP)) & (now != np.uint64(GAP))
 
 
 @inner
@@ -295,25 +302,29 @@ def clean(letters, first, end, codes, plan, changes, out):
                 m += one
                 i += one
                 continue
-            raw = np.uint32(letters[i])
-            for k in range(one, min(end - i, np.uint64(4))):
-                raw |= np.uint32(letters[i + k]) << np.uint32(np.uint64(8) * k)
-            point, length = character(raw) if unicode else (np.uint32(letters[i]), one)
-            entry = np.uint64(LETTER)
-            if point < np.uint32(0x80) or length > one:
-                block = np.uint64(codes[min(point >> np.uint32(7), np.uint32(BLOCKS - 1))])
-                entry = np.uint64(
-                    codes[np.uint64(BLOCKS) + (block << np.uint64(7)) + np.uint64(point & np.uint32(127))]
-                )
-            written, change, now = length, np.uint64(raw), entry
-            if entry == np.uint64(GAP):
-                written, change = one, np.uint64(0)
-                length = three if tokens == URLS and _is_escape(raw) else length
-            elif entry >= np.uint64(CHANGED):
-                change = np.uint64(plan[np.uint64(changes) + entry - np.uint64(CHANGED)])
-                written, now = change >> np.uint64(32) & np.uint64(7), change >> np.uint64(40)
+            if letters[i] < np.uint8(0x80) and tokens == IDENTIFIERS:
+                change, written, length = np.uint64(codes[ascii + np.uint64(letters[i])]), one, one
+                now = _kind(letters[i], change)
+            else:
+                raw = np.uint32(letters[i])
+                for k in range(one, min(end - i, np.uint64(4))):
+                    raw |= np.uint32(letters[i + k]) << np.uint32(np.uint64(8) * k)
+                point, length = character(raw) if unicode else (np.uint32(letters[i]), one)
+                entry = np.uint64(LETTER)
+                if point < np.uint32(0x80) or length > one:
+                    block = np.uint64(codes[min(point >> np.uint32(7), np.uint32(BLOCKS - 1))])
+                    entry = np.uint64(
+                        codes[np.uint64(BLOCKS) + (block << np.uint64(7)) + np.uint64(point & np.uint32(127))]
+                    )
+                written, change, now = length, np.uint64(raw), entry
+                if entry == np.uint64(GAP):
+                    written, change = one, np.uint64(0)
+                    length = three if tokens == URLS and _is_escape(raw) else length
+                elif entry >= np.uint64(CHANGED):
+                    change = np.uint64(plan[np.uint64(changes) + entry - np.uint64(CHANGED)])
+                    written, now = change >> np.uint64(32) & np.uint64(7), change >> np.uint64(40)
             if tokens == IDENTIFIERS and written > np.uint64(0):
-                if now == np.uint64(LETTER) and kind == np.uint64(CAPITAL) and earlier == kind:  # HTTPServer
+                if (now == np.uint64(LETTER)) & (kind == np.uint64(CAPITAL)) & (earlier == kind):  # HTTPServer
                     for k in range(m, begin, -1):
                         out[k] = out[k - 1]
                     out[begin] = np.uint8(0)
