@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dotadd._util.memory import Budget
+from dotadd.core import kept as module
 from dotadd.core.block import Block
 from dotadd.core.kept import KeptRows
 
@@ -152,3 +153,21 @@ def test_where_nothing_can_be_reserved_nothing_is_kept(monkeypatch):
     assert budget.left == budget.total
     assert kept.put(np.arange(3, dtype=np.uint32), block_of([[(1, 1.0)]] * 3)) == 0
     assert not kept.here.any()
+
+
+@pytest.mark.parametrize("room", [2.0, 0.4])
+def test_long_rows_are_laid_out_in_two_parts_by_the_pages_of_their_slots(room, monkeypatch):
+    monkeypatch.setattr(module, "LONG_ROWS", 1)
+    rng = np.random.default_rng(3)
+    dim = (16 << 10) + 77
+    rows = [[(int(i), float(rng.integers(1, 9))) for i in rng.integers(0, dim, n)] for n in rng.integers(0, 60, 50)]
+    rows[7] = [*rows[7], (5, 1.0), (2000, 2.0), (5, 3.0)]
+    kept = KeptRows(50, nonzeros(rows), dim, np.float32, Budget(int(8 * room * nonzeros(rows))))
+    for some in np.array_split(rng.permutation(50).astype(np.uint32), 9):
+        kept.make_room(some)
+        kept.put(some, block_of([rows[r] for r in some]))
+    assert 0 < kept.count <= 50
+    for r in np.flatnonzero(kept.here):
+        row, first = kept_row(kept, r), kept.block.mid[r] - kept.block.start[r]
+        assert dict(row) == merged(rows[r])
+        assert [(index >> 10) % 2 for index, _ in row] == [0] * first + [1] * (len(row) - first)

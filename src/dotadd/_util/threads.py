@@ -98,6 +98,11 @@ def for_each(items: Sequence[Item], work: Callable[[Item], None], threads: int) 
         raise
 
 
+def beside(work: Callable[[], Item]) -> Future[Item] | None:
+    """Begin work() in another thread; in none if this one is itself at work for `for_each`."""
+    return None if getattr(_here, "working", False) else _shared_pool(1).submit(work)
+
+
 _here = threading.local()  # `working`: whether this thread is at work for `for_each`
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None

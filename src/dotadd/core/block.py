@@ -42,6 +42,8 @@ class Block:
     ) -> None:
         self.start, self.end, self.indices, self.values = start, end, indices, values
         self.distinct, self.base, self.scale, self.cold = distinct, base, scale, cold
+        self.mid: np.ndarray | None = None
+        """Where rows are laid out in two parts: where the second one begins in each (core/kept.py)."""
 
     @classmethod
     def scratch(cls, bounds: np.ndarray, dim: int, *, distinct: bool = False, dtype: type = np.float32) -> Block:

@@ -16,6 +16,9 @@ from dotadd._util.memory import Budget
 from dotadd.core.block import LONG, Block, every_row, table_size
 
 MOST = 0.75  # of what the budget has left: planes and other things that grow want some of it, too
+LONG_ROWS = 1 << 10  # non-zeros on average, from which rows are laid out in two parts
+LEAST_PAGES = 16
+PAGE = np.uint64(10)  # 1024 slots, a page of memory: what a core fetches ahead of its turn then is its own half of w
 LOOSE = 0.25  # of the bytes have to belong to rows that may leave before it is worth moving the others
 
 
@@ -38,6 +41,8 @@ class KeptRows:
         places = np.zeros((2, rows), np.int64)
         self.block = Block(places[0], places[1], *arrays, distinct=True, cold=True)
         """The rows that are kept, each under its own number."""
+        if nonzeros >= LONG_ROWS * rows and dim >= LEAST_PAGES << int(PAGE):
+            self.block.mid = np.zeros(rows, np.int64)
         self.whole = self._claimed >= wanted
         """Whether there is room for all rows, however few of their indices are equal."""
         self.here = np.zeros(rows, np.bool_)
@@ -81,7 +86,13 @@ class KeptRows:
             self._used += int(ends[fit - 1]) if fit else 0
         rows = rows[:fit]
         self.block.start[rows] = self.block.end[rows] = first + ends[:fit] - np.diff(ends[:fit], prepend=0)
-        copy_rows(block, every_row(fit), self.block, rows)
+        if self.block.mid is None:
+            copy_rows(block, every_row(fit), self.block, rows)
+        else:
+            _append_in_two(
+                block.start, block.end, block.indices, block.values, rows,
+                self.block.mid, self.block.end, self.block.indices, self.block.values,
+            )  # fmt: skip
         with self._lock:
             self.count += int(np.count_nonzero(~self.here[np.unique(rows)]))
             self.here[rows] = True
@@ -111,7 +122,10 @@ class KeptRows:
         self.here[leaves] = False
         stay = np.flatnonzero(self.here)
         stay = stay[np.argsort(self.block.start[stay], kind="stable")]
+        first_parts = None if self.block.mid is None else self.block.mid[stay] - self.block.start[stay]
         self._used = int(_slide(stay, self.block.start, self.block.end, self._indices, self.block.values))
+        if self.block.mid is not None:
+            self.block.mid[stay] = self.block.start[stay] + first_parts
         self.count, self.full = len(stay), False
 
 
@@ -164,6 +178,25 @@ def _append(start, end, indices, values, at, to, cursor, out_indices, out_values
             out_values[p] = values[k]
             p += np.uint64(1)
         cursor[to[j]] = p
+
+
+@kernel
+def _append_in_two(start, end, indices, values, to, mid, cursor, out_indices, out_values):
+    """The same of the first rows of a block, each in two parts, of which the second begins at mid[to[j]]."""
+    for j in range(len(to)):
+        lo, hi = np.uint64(start[j]), np.uint64(end[j])
+        second = np.uint64(0)
+        for k in range(lo, hi):
+            second += np.uint64(indices[k]) >> PAGE & np.uint64(1)
+        p = np.uint64(cursor[to[j]])
+        q = p + (hi - lo - second)
+        mid[to[j]], cursor[to[j]] = q, p + (hi - lo)
+        for k in range(lo, hi):
+            later = np.uint64(indices[k]) >> PAGE & np.uint64(1)
+            place = q if later else p
+            out_indices[place], out_values[place] = indices[k], values[k]
+            q += later
+            p += np.uint64(1) - later
 
 
 @kernel

@@ -121,6 +121,11 @@ class InMemory:
         return self._filling.view is not None
 
     @property
+    def view(self) -> Block | None:
+        """A block of all rows, where nothing has to be made any more."""
+        return self._filling.view
+
+    @property
     def kept(self) -> tuple[int, int]:
         """How many rows of phi are kept, and in how many bytes."""
         rows = self._filling.kept

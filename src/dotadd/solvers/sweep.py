@@ -7,6 +7,7 @@ whose alpha sits at a bound and wants to stay there, by more than the thresholds
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -21,6 +22,18 @@ from dotadd.features.filling import Picked
 from dotadd.problem.columns import BinaryColumn
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Centre, Intercept
+from dotadd.solvers.partner import (
+    BASE,
+    are_together,
+    hear_sum,
+    join,
+    new_talk,
+    partner,
+    say_coefficient,
+    say_sum,
+    stay_together,
+    worth_it,
+)
 
 # The running numbers of one binary problem, in one array so that a kernel call leaves them consistent. HALF_NORM is
 # |w|^2 / 2, and less than that by what w began with where it is drawn to a centre.
@@ -40,6 +53,7 @@ class Descent:
         self.numbers[INTERCEPT] = self.origin
         self.visited = 0
         """Rows of the order of this sweep that are done."""
+        self.talk = new_talk()
         self.forget_thresholds()
 
     @property
@@ -121,16 +135,28 @@ def sweep(
     """
     seconds = {} if seconds is None else seconds
     mark = perf_counter()
-    for number, picked in enumerate(examples.blocks(order, ahead=True, focus=True)):
-        if number:
-            check()
-        expanded = perf_counter()
-        visit = partial(_visit, picked, norms, step, int(loss), shrink)
-        for_each(moved, visit, examples.threads if len(moved) >= SEVERAL else 1)
-        done = perf_counter()
-        seconds["expand"] = seconds.get("expand", 0.0) + expanded - mark
-        seconds["descend"] = seconds.get("descend", 0.0) + done - expanded
-        mark = done
+    with _help(examples, order, moved):
+        for number, picked in enumerate(examples.blocks(order, ahead=True, focus=True)):
+            if number:
+                check()
+            expanded = perf_counter()
+            visit = partial(_visit, picked, norms, step, int(loss), shrink)
+            for_each(moved, visit, examples.threads if len(moved) >= SEVERAL else 1)
+            done = perf_counter()
+            seconds["expand"] = seconds.get("expand", 0.0) + expanded - mark
+            seconds["descend"] = seconds.get("descend", 0.0) + done - expanded
+            mark = done
+
+
+def _help(
+    examples: InMemory, order: np.ndarray, moved: Sequence[tuple[Descent, Variables]]
+) -> AbstractContextManager[None]:
+    """Another thread that takes a half of the work, where there is a single problem and its rows are long."""
+    block, (descent, variables) = examples.view, moved[0]
+    if len(moved) > 1 or examples.threads == 1 or block is None or not worth_it(block, order):
+        return nullcontext()
+    descent.talk[BASE] = 0.0
+    return partner(block, order, variables.active, descent.w, descent.talk)
 
 
 def _visit(
@@ -138,10 +164,12 @@ def _visit(
 ) -> None:
     (block, at, rows), (descent, (column, alpha, active)) = picked, moved
     descend(
-        block.start, block.end, block.indices, block.values, at, rows, block.cold,
+        block.start, block.mid, block.end, block.indices, block.values, at, rows, block.cold,
         *column, norms, step, loss, shrink, alpha, active, descent.w, descent.numbers,
+        None if block.mid is None else descent.talk,
     )  # fmt: skip
     descent.visited += len(rows)
+    descent.talk[BASE] += len(rows)
 
 
 @kernel
@@ -162,16 +190,23 @@ def would_move(loss, margins, cost, alpha):
 
 @kernel
 def descend(
-    start, end, indices, values, at, rows, cold,
+    start, mid, end, indices, values, at, rows, cold,
     codes, signs, costs, weight, norms, step, loss, shrink,
-    alpha, active, w, numbers,
+    alpha, active, w, numbers, talk,
 ):  # fmt: skip
-    """Algorithm 3 over the rows of one block. `cold`: the rows lie far away, so fetch them ahead of their turn."""
+    """Algorithm 3 over the rows of one block. `cold`: the rows lie far away, so fetch them ahead of their turn.
+
+    Where rows are in two parts, a partner may do the second ones (partner.py).
+    """
     b, balance = numbers[INTERCEPT], numbers[BALANCE]
     dual_terms, half_norm, gap = numbers[DUAL_TERMS], numbers[HALF_NORM], numbers[GAP]
     pg_max, pg_min, kept = numbers[PG_MAX], numbers[PG_MIN], numbers[ACTIVE]
     old_pg_max, old_pg_min = numbers[OLD_PG_MAX], numbers[OLD_PG_MIN]
     n, weighted = len(at), len(weight) > 0
+    together, split = False, np.int64(0)
+    if mid is not None:
+        base = np.int64(talk[BASE])
+        together = are_together(talk)
     for j in range(n):
         if cold and j + 2 * AHEAD < n:
             far = np.uint64(rows[j + 2 * AHEAD])
@@ -195,7 +230,16 @@ def descend(
         y, c, a = np.float64(signs[codes[i]]), costs[codes[i]], alpha[i]
         if weighted:
             c *= weight[i]
-        m = y * (row_dot(indices, values, lo, hi, w) + b)
+        if mid is None:
+            output = row_dot(indices, values, lo, hi, w)
+        else:
+            split, row = mid[np.uint64(at[j])], base + np.int64(j)
+            together = (together and stay_together(talk)) or join(talk, row)
+            output = row_dot(indices, values, lo, split, w)
+            if not together:
+                say_sum(talk, row, row_dot(indices, values, split, hi, w))
+            output += hear_sum(talk, row, together)
+        m = y * (output + b)
         old_term = dual_term(loss, a, c)
         gap += c * value(loss, m) - old_term + a * m
         if loss != LOGISTIC:
@@ -205,25 +249,33 @@ def descend(
             if a == 0.0:
                 if shrink and pg > old_pg_max:
                     active[i] = 0
+                    if mid is not None:
+                        say_coefficient(talk, row, 0.0)
                     continue
                 pg = min(pg, 0.0)
             elif a == c and loss == HINGE:
                 if shrink and pg < old_pg_min:
                     active[i] = 0
+                    if mid is not None:
+                        say_coefficient(talk, row, 0.0)
                     continue
                 pg = max(pg, 0.0)
             pg_max, pg_min = max(pg_max, pg), min(pg_min, pg)
             if abs(pg) <= 1e-12:
                 kept += 1
+                if mid is not None:
+                    say_coefficient(talk, row, 0.0)
                 continue
         kept += 1
         new = dual_step(loss, a, c, m, norms[i])
         change = new - a
+        if mid is not None:
+            say_coefficient(talk, row, change * y)
         if change != 0.0:
             alpha[i] = new
             half_norm += change * (m - y * b) + 0.5 * change * change * (norms[i] - step)
             dual_terms += dual_term(loss, new, c) - old_term
-            row_add(indices, values, lo, hi, w.dtype.type(change * y), w)
+            row_add(indices, values, lo, split if together else hi, w.dtype.type(change * y), w)
             b += step * change * y
             balance += change * y
     numbers[INTERCEPT], numbers[BALANCE] = b, balance
