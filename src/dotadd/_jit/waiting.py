@@ -33,7 +33,6 @@ def _make() -> tuple[Any, ...]:
     def whole(context: Any, builder: Any, signature: Any, arguments: Any, k: int) -> Any:
         return context.cast(builder, arguments[k], signature.args[k], types.int64)
 
-    @intrinsic  # type: ignore[misc]  # Numba's decorators have no types
     def load(typing_context: Any, array: Any, k: Any) -> Any:
         """Read a word, and after it what was written before it."""
 
@@ -42,7 +41,6 @@ def _make() -> tuple[Any, ...]:
 
         return types.int64(array, k), generate
 
-    @intrinsic  # type: ignore[misc]
     def store(typing_context: Any, array: Any, k: Any, value: Any) -> Any:
         """Write a word after all that was written before."""
 
@@ -53,7 +51,6 @@ def _make() -> tuple[Any, ...]:
 
         return types.void(array, k, value), generate
 
-    @intrinsic  # type: ignore[misc]
     def swap(typing_context: Any, array: Any, k: Any, old: Any, new: Any) -> Any:
         """Write a word if it is as expected; says whether it was."""
 
@@ -64,7 +61,6 @@ def _make() -> tuple[Any, ...]:
 
         return types.boolean(array, k, old, new), generate
 
-    @intrinsic  # type: ignore[misc]
     def pause(typing_context: Any) -> Any:
         """Leave the core to its other thread for a moment, if it has one."""
 
@@ -78,7 +74,6 @@ def _make() -> tuple[Any, ...]:
 
         return types.void(), generate
 
-    @intrinsic  # type: ignore[misc]
     def give_way(typing_context: Any) -> Any:
         """Let other threads have the core, if there are any that wait for it."""
 
@@ -90,7 +85,7 @@ def _make() -> tuple[Any, ...]:
 
         return types.void(), generate
 
-    return load, store, swap, pause, give_way
+    return tuple(map(intrinsic, (load, store, swap, pause, give_way)))
 
 
 load, store, swap, pause, give_way = _make()

@@ -164,7 +164,7 @@ def _visit(
 ) -> None:
     (block, at, rows), (descent, (column, alpha, active)) = picked, moved
     descend(
-        block.start, block.mid, block.end, block.indices, block.values, at, rows, block.cold,
+        block.start, block.end, block.indices, block.values, at, rows, block.mid, block.cold,
         *column, norms, step, loss, shrink, alpha, active, descent.w, descent.numbers,
         None if block.mid is None else descent.talk,
     )  # fmt: skip
@@ -190,7 +190,7 @@ def would_move(loss, margins, cost, alpha):
 
 @kernel
 def descend(
-    start, mid, end, indices, values, at, rows, cold,
+    start, end, indices, values, at, rows, mid, cold,
     codes, signs, costs, weight, norms, step, loss, shrink,
     alpha, active, w, numbers, talk,
 ):  # fmt: skip
