@@ -56,6 +56,19 @@ def test_equal_indices_are_merged_where_the_first_of_them_was():
     assert kept.nbytes == 8 * sum(len(merged(row)) for row in rows)
 
 
+@pytest.mark.parametrize("dim", [50, 64, 4095, 1 << 20])
+def test_rows_with_more_non_zeros_than_slots_are_merged_like_others(dim):
+    rng = np.random.default_rng(dim)
+    rows = [[(int(index), 1.0) for index in rng.integers(0, dim, length)] for length in (70_000, 3, 900, 66_000)]
+    rows.append([(dim - 1, 2.0), (0, 1.0), (dim - 1, 3.0)])
+    kept = KeptRows(5, nonzeros(rows), dim, np.float32, Budget(1 << 24))
+    assert kept.put(np.arange(5, dtype=np.uint32), block_of(rows)) == 5
+    for r, row in enumerate(rows):
+        found = kept_row(kept, r)  # long rows are laid out in two parts
+        assert dict(found) == merged(row)
+        assert len(found) == len(merged(row))
+
+
 def test_what_merging_has_saved_goes_back_to_the_budget_once_all_rows_are_there():
     rows = random_rows(40)
     budget = Budget(1 << 20)

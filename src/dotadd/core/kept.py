@@ -135,13 +135,18 @@ def merge(start, end, indices, values, count):
     longest = np.int64(0)
     for j in range(count):
         longest = max(longest, np.int64(end[j] - start[j]))
-    if longest > LONG:  # no more places than there are slots, however long a row is
-        highest = np.int64(0)
+    room, factor, shift = table_size(longest), np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+    if longest > LONG:  # of which there may be more than slots: then each of these has a place of its own
+        highest = np.uint64(0)
         for j in range(count):
             for k in range(np.uint64(start[j]), np.uint64(end[j])):
-                highest = max(highest, np.int64(indices[k]))
-        longest = min(longest, highest + 1)
-    keys = np.zeros(table_size(longest), np.uint64)  # the index + 1; 0 is an empty place
+                highest = max(highest, np.uint64(indices[k]))
+        slots = np.uint64(4)
+        while slots < highest + np.uint64(2):
+            slots *= np.uint64(2)
+        if slots < room:
+            room, factor, shift = slots, np.uint64(1), np.uint64(0)
+    keys = np.zeros(room, np.uint64)  # the index + 1; 0 is an empty place
     places = np.zeros(len(keys), np.uint64)  # where it was written to
     sums = np.zeros(len(keys), np.float64)
     for j in range(count):
@@ -150,7 +155,7 @@ def merge(start, end, indices, values, count):
         to = lo
         for k in range(lo, hi):
             key = np.uint64(indices[k]) + np.uint64(1)
-            place = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32) & (size - np.uint64(1))
+            place = (key * factor) >> shift & (size - np.uint64(1))
             while keys[place] != np.uint64(0) and keys[place] != key:
                 place = (place + np.uint64(1)) & (size - np.uint64(1))
             if keys[place] == key:
