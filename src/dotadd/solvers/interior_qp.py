@@ -1,27 +1,33 @@
 """A quadratic program within a box, by an interior point method (Mehrotra 1992).
 
 Problem:  min_x x' Q x / 2 - r' x,  0 <= x_i <= upper_i (which may be infinite), Q symmetric and positive semidefinite
-Given:    Q as a matrix (Full) or as few features of many rows (low_rank.py), how far above the minimum x may be
+Given:    Q as a matrix (Full) or as few features of many rows (low_rank.py), a start within the box, how far above the
+          minimum x may be
 Returned: x
 
 Multipliers z of x >= 0 and v of x <= upper go with x: Q x - r = z - v, and at the minimum x_i z_i = 0 and (upper_i -
 x_i) v_i = 0. All stay positive, and the products are brought down together: each step solves the conditions, linear in
 all of them, for products of 0 (predictor), and again for products that are as small as the predictor has shown them to
-be within reach, with its second-order terms (corrector). One Cholesky decomposition serves both. Some fifteen steps
-suffice, however many x_i end at their bounds and however alike rows of Q are, where methods that move from bound to
-bound (box_qp.py) need a step for each.
+be within reach, with its second-order terms (corrector). One Cholesky decomposition serves both. Some five to fifteen
+steps suffice, however many x_i end at their bounds and however alike rows of Q are, where methods that move from bound
+to bound (box_qp.py) need a step for each.
+
+A start counts for as much as it is worth: x is that, pushed off its bounds, and the multipliers are its slopes plus
+what makes each product an even share of its duality gap. From coordinate descent's alpha (10,000 mails by words, C =
+100, a gap of 20 %) that takes 4 steps, where half of the box takes 15; with products a tenth as large it takes 6 to 8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg.lapack import dpotrs
+
+from dotadd._util.lapack import cholesky
 
 MOST_STEPS = 60
+INSIDE = 0.3  # of the mean x: at least so far from the bounds it starts
 STAY_INSIDE = 0.995  # of the way to the nearest bound
 AT_BOUND = 1e-9  # of the largest x: what is nearer to a bound, and is pressed against it, belongs there
 RIDGE = 1e-12  # of the diagonal, where rounding has made it indefinite
@@ -54,31 +60,24 @@ class Full:
         for ridge in (0.0, RIDGE, 1e4 * RIDGE):
             matrix = self.matrix.copy()
             matrix[at] = matrix[at] * (1.0 + ridge) + diagonal
-            if (solve := decomposed(matrix)) is not None:
+            if (solve := cholesky(matrix)) is not None:
                 return solve
         return None
 
 
-def decomposed(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """What solves matrix x = b, by the Cholesky decomposition; None if there is none. (By NumPy, which lets other
-    threads go on meanwhile; SciPy does not.)"""
-    with suppress(np.linalg.LinAlgError):
-        upper = np.linalg.cholesky(matrix).T
-        return lambda b: dpotrs(upper, b)[0]
-    return None
-
-
 def interior_qp(
-    Q: Quadratic, r: np.ndarray, upper: np.ndarray, gap: float, check: Callable[[], None] = lambda: None
+    Q: Quadratic,
+    r: np.ndarray,
+    upper: np.ndarray,
+    start: np.ndarray,
+    gap: float,
+    check: Callable[[], None] = lambda: None,
 ) -> np.ndarray:
     """x at most `gap` above the minimum, or as near as rounding allows; float64 throughout. Between two steps check()
     may raise."""
     finite = np.isfinite(upper)
-    size = float(np.abs(r).max(initial=0.0)) or 1.0
-    x = np.where(finite, 0.5 * np.where(finite, upper, 1.0), 1.0)
-    z = np.full(len(r), size)
-    v = np.where(finite, size, 0.0)
     pairs = len(r) + int(finite.sum())
+    x, z, v = _pushed_inside(Q, r, upper, start, gap)
     best, lowest = x, np.inf
     for _ in range(MOST_STEPS):
         check()
@@ -118,6 +117,25 @@ def interior_qp(
         t = min(1.0, STAY_INSIDE * _longest((x, dx), (s, np.where(finite, -dx, 0.0)), (z, dz), (v, dv), most=2.0))
         x, z, v = x + t * dx, z + t * dz, v + t * dv
     return _at_bounds(Q, r, upper, best)
+
+
+def _pushed_inside(
+    Q: Quadratic, r: np.ndarray, upper: np.ndarray, start: np.ndarray, gap: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x, z and v to start from."""
+    finite = np.isfinite(upper)
+    if not start.any():
+        start = np.where(finite, 0.5 * np.where(finite, upper, 1.0), 1.0)
+    room = INSIDE * np.minimum(start.mean(), upper)
+    x = np.clip(start, room, upper - room)
+    slope, away = Q.times(start) - r, np.where(finite, upper - start, start)
+    total = float(start @ np.maximum(slope, 0.0) + away @ np.maximum(-slope, 0.0))
+    product = max(total, gap) / (len(r) + int(finite.sum()))
+    return (
+        x,
+        np.maximum(slope, 0.0) + product / x,
+        np.where(finite, np.maximum(-slope, 0.0) + product / (upper - x), 0.0),
+    )
 
 
 def _at_bounds(Q: Quadratic, r: np.ndarray, upper: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -17,9 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dotadd._util.lapack import cholesky
 from dotadd.core.block import Block, add_products, every_row
 from dotadd.problem.row_products import write_columns
-from dotadd.solvers.interior_qp import decomposed
 
 DENSE = 0.25  # of the features, from which on a row is better written in full
 
@@ -41,7 +41,7 @@ class LowRank:
 
     def solver(self, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
         weight = 1.0 / (diagonal + self.ridge)
-        inner = decomposed(self._squares(weight))
+        inner = cholesky(self._squares(weight))
         if inner is None:
             return None
 

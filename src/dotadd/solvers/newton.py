@@ -26,12 +26,12 @@ from __future__ import annotations
 import numpy as np
 
 from dotadd._jit import kernel
+from dotadd._util.lapack import cholesky
 from dotadd.core.block import inner_product, squared_length
 from dotadd.core.losses import LOGISTIC, dual_at
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.free_intercept import best_intercept
-from dotadd.solvers.interior_qp import decomposed
 from dotadd.solvers.line_search import minimum_along
 from dotadd.solvers.serving import Add, Asking, Asks, Dot, DotAdd, Hessian, Steps
 
@@ -104,7 +104,7 @@ def _whole_step(run: Asking, g: np.ndarray, curvature: np.ndarray, penalty: floa
     hessian[np.diag_indices_from(hessian)] += 1.0
     if hessian[-1, -1] <= 0.0:  # no example has curvature, and the intercept no penalty: nothing to learn about it
         hessian[-1, -1] = 1.0
-    solve = decomposed(hessian)
+    solve = cholesky(hessian)
     if solve is None:  # rounding
         return (yield from _step(run, g, curvature, penalty, eta))
     return solve(-g)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dotadd._util.threads import one_blas_thread
 from dotadd.core.losses import Loss
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem, features_met
@@ -34,20 +35,20 @@ from dotadd.solvers.result import Progress, passes_left
 MOST = 3000  # examples: 72 MB of Gram matrix, and a second for a decomposition
 ENTRY = 40  # bytes for two examples: the matrix, what it is made from, and its decomposition
 EXAMPLE, NONZERO = 300, 32  # bytes for an example and for each of its features, where Q has a low rank
-LOOK_BACK = 5  # passes, over which the rate is measured
+LOOK_BACK = 5  # passes, over which examples should not have become much fewer
 EARLIEST = 10  # passes: before, examples come and go
 LATE = 0.25  # of the passes that are allowed: then coordinate descent has had its time, if it would not end in the rest
 FORESEEN = 4  # times the passes made so far
 STEADY = 0.7  # of the examples that were active then have to be so now
 VISIT = 3.0  # ns a non-zero for DOT and ADD
-PAIR = 0.5  # ns for two rows and a non-zero of one of them
-DECOMPOSE = 0.35  # ns for the third power of the number of examples, in all decompositions together
+PAIR = 0.25  # ns for two rows and a non-zero of one of them
+DECOMPOSE = 0.08  # ns for the third power of the number of examples, in all decompositions together
 STEPS = 40  # by features
 BESIDE = 200.0  # ns for an example and a step
 TWO = 1.0  # ns for two features of an example, if it is sparse
 FLOP = 0.2  # ns for two features of an example, if it is dense, and for the third power of the features
 LONGEST = 100  # times as long as all passes that are allowed: somebody who allows few of them wants an answer soon
-ENOUGH = 0.01  # of the gap that is asked for may be left
+ENOUGH = 0.1  # of the gap that is asked for may be left
 
 
 def has_tail(problem: Problem[InMemory]) -> bool:
@@ -82,18 +83,25 @@ def solves(problem: Problem[InMemory], room_left: float) -> bool:
 
 def pays(trace: Sequence[Progress], nonzeros: float, features: float, tol: float, max_passes: int) -> bool:
     """Whether solving for the examples that are active is estimated to be cheaper than going on, or going on would not
-    end in time; rows have so many non-zeros on average, and so many features among them."""
+    end in time; rows have so many non-zeros on average, and so many features among them. The trace is that since
+    examples were last woken."""
     if len(trace) < EARLIEST:
         return False
     before, now = trace[-LOOK_BACK], trace[-1]
     cost = min(by_rows(now.active, nonzeros), by_features(now.active, nonzeros, features))
     if now.active <= 1 or now.active < STEADY * before.active or not tol < now.gap < math.inf:
         return False
-    left, allowed = passes_left(trace, tol, LOOK_BACK), max_passes - now.passes
+    left, allowed = passes_left(_lowest(trace), tol, 2), max_passes - now.passes
     a_pass = now.active * nonzeros * VISIT
     if now.passes >= LATE * max_passes and left > allowed:
         return cost < LONGEST * max_passes * a_pass
     return min(left, allowed, FORESEEN * now.passes) * a_pass > cost
+
+
+def _lowest(trace: Sequence[Progress]) -> list[Progress]:
+    """The passes with the lowest gaps in either half: gaps jump up and down."""
+    half = len(trace) // 2
+    return [min(some, key=lambda progress: progress.gap) for some in (trace[:half], trace[half:])]
 
 
 def solved_together(
@@ -114,15 +122,18 @@ def solved_together(
     upper, ridge = cost, np.zeros(len(rows))
     if problem.loss is Loss.SQUARED_HINGE:
         upper, ridge = np.full(len(rows), np.inf), 0.5 / cost
-    with np.errstate(over="ignore", invalid="ignore"):  # told below
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):  # told below
         Q: Quadratic
         if by_features(len(rows), nonzeros, features) < by_rows(len(rows), nonzeros):
             Q = LowRank(gathered(examples, rows), sign, constant, ridge)
         else:
-            products = (row_products(examples, rows) + constant) * np.outer(sign, sign)
+            products = row_products(examples, rows)
+            products += constant
+            products *= sign
+            products *= sign[:, None]
             products[np.diag_indices_from(products)] += ridge
             Q = Full(products)
         r = 1.0 - sign * output + Q.times(start) - ridge * start
-        best = interior_qp(Q, r, upper, ENOUGH * gap, check)
+        best = interior_qp(Q, r, upper, start, ENOUGH * gap, check)
         before, after = (0.5 * alpha @ Q.times(alpha) - r @ alpha for alpha in (start, best))
     return best if after <= before else start  # rounding may have spoiled it, or numbers are no numbers any more
