@@ -70,9 +70,10 @@ def with_huge_rows(n=4000, d=6, seed=0):
 
 
 def test_auto_changes_its_mind_when_coordinate_descent_creeps():
+    """With a free intercept, where no tail is cut off."""
     X, y = with_huge_rows()
     told = []
-    svm = LinearSVM(C=1.0, random_state=0)
+    svm = LinearSVM(C=1.0, intercept="free", random_state=0)
     svm.fit(X, y, on_progress=lambda progress, *_: told.append(progress))
     result = svm.result_
     assert result.solver == "ocas"
@@ -83,9 +84,12 @@ def test_auto_changes_its_mind_when_coordinate_descent_creeps():
     assert passes == sorted(passes), "progress goes on where coordinate descent ended"
     assert [progress.passes for progress in result.trace] == passes
     assert result.passes >= passes[-1]
-    asked = LinearSVM(C=1.0, solver="ocas", random_state=0).fit(X, y).result_
+    asked = LinearSVM(C=1.0, intercept="free", solver="ocas", random_state=0).fit(X, y).result_
     assert result.primal == pytest.approx(asked.primal, rel=2e-3)
-    assert LinearSVM(C=1.0, solver="dcd", max_passes=100, random_state=0).fit(X, y).result_.solver == "dcd"
+    assert (
+        LinearSVM(C=1.0, intercept="free", solver="dcd", max_passes=100, random_state=0).fit(X, y).result_.solver
+        == "dcd"
+    )
 
 
 @pytest.mark.filterwarnings("ignore::dotadd.NotConvergedWarning")

@@ -316,7 +316,7 @@ def test_auto_that_changes_its_mind_goes_on_before_and_after_it_does(tmp_path, l
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 6)) * np.where(rng.random(4000) < 0.003, 40.0, 0.5)[:, None]
     y = np.where(X @ rng.normal(size=6) + 2.0 * rng.normal(size=4000) > 0, 1, -1)
-    expected = machine(C=1.0).fit(X, y).result_
+    expected = machine(C=1.0, intercept="free").fit(X, y).result_
     assert expected.solver == "ocas"
     tells, heard = int(re.search(r"crept, and after (\d+) passes", expected.why)[1]) + later, []
 
@@ -327,9 +327,9 @@ def test_auto_that_changes_its_mind_goes_on_before_and_after_it_does(tmp_path, l
 
     where = tmp_path / "c"
     with pytest.raises(KeyboardInterrupt):
-        quiet(machine(C=1.0), X, y, on_progress=stop, checkpoint=where)
+        quiet(machine(C=1.0, intercept="free"), X, y, on_progress=stop, checkpoint=where)
     assert Checkpoint(str(where)).solver_on_disk() == ("dcd" if later < 0 else "ocas")
-    resumed = machine(C=1.0, random_state=5).fit(X, y, checkpoint=where, resume=True).result_
+    resumed = machine(C=1.0, intercept="free", random_state=5).fit(X, y, checkpoint=where, resume=True).result_
     assert resumed.solver == "ocas"
     assert_same([resumed], [expected])
 

@@ -23,6 +23,9 @@ Where a DOT of many examples at once is much cheaper than visits (`bulk`, see pr
 a `Sample`, and all margins are computed not only at the end but whenever the examples at hand are solved
 three times as well as all were: only examples that would move are visited until then.
 
+What is returned is the best multiple of w, where w itself is not good enough yet (stretch.py). Now and then all margins
+are computed anew to learn what it is worth, and to wake examples that have been shrunk wrongly.
+
 When few examples are left that move, and many passes would be needed, they are moved to their joint optimum (tail.py).
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
@@ -54,6 +57,7 @@ from dotadd.solvers.result import Progress, Reason, Result, passes_left, relativ
 from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.sample import Sample
 from dotadd.solvers.saving import Saved, Saving, State
+from dotadd.solvers.stretch import stretch
 from dotadd.solvers.sweep import (
     ACTIVE,
     BALANCE,
@@ -68,9 +72,11 @@ from dotadd.solvers.sweep import (
 from dotadd.solvers.tail import EARLIEST, FORESEEN, LOOK_BACK, has_tail, pays, room, solved_together
 
 SETTLED = 0.3  # of the last measured gap: then the examples that are visited have told what they can
+EVEN = 0.25  # of the passes: over fewer after a look, the gap is too uneven to tell a rate
+LOOK_ANYWAY = 32  # passes, and twice, four times as many: examples may have been shrunk wrongly, or w be too short
 SEEN = 20  # passes, before the number of those that are left is estimated
 LOOK, TAIL, AFTER = "look", "tail", "after"
-COUNTED = ("target", "failures", "look_again", "tails", "next_tail", "next")
+COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next")
 
 
 class CreepingError(Exception):
@@ -95,6 +101,8 @@ class _State(Run):
         self.began = 0.0 if self.centre is None else 0.5 * squared_length(self.centre.w)
         self.descent = Descent(w, problem.intercept, self.centre)
         self.target, self.failures, self.look_again = 0.0, 0, 0
+        self.looked = 0  # at this pass
+        self.stretch = 1.0  # by which w and b are multiplied in the end (stretch.py)
         self.tails, self.next_tail = 0, 0
         self.rng = rng
         self.order: np.ndarray | None = None  # of the rows in the pass that goes on
@@ -154,8 +162,19 @@ class _State(Run):
         """Whether to solve for all active examples at once now."""
         if not max(EARLIEST, self.next_tail) <= self.passes < settings.max_passes:
             return False
+        if self.looked and self.passes - self.looked < EVEN * self.passes:
+            return False
+        since = self.trace[min(-1, self.looked - self.passes) :]
         fits = room(self.trace[-1].active, nonzeros, features()) <= settings.budget.left
-        return fits and pays(self.trace, nonzeros, features(), settings.tol, settings.max_passes)
+        tol = settings.tol if self.problem.examples.bulk else self.target
+        return fits and pays(since, nonzeros, features(), tol, settings.max_passes)
+
+    def stretched(self) -> None:
+        """Make w and b the ones that are returned, which nobody has looked at yet."""
+        if self.stretch != 1.0:
+            self.w *= self.w.dtype.type(self.stretch)
+            self.descent.numbers[INTERCEPT] *= self.stretch
+            self.judge = None
 
     def solve_tail(self, clock: Clock, tol: float) -> None:
         """Move the alpha of all active examples to their joint optimum. If examples that were not active spoil it, the
@@ -191,11 +210,16 @@ class _State(Run):
         # pass over all examples, so the wait for the next one grows with the failures.
         self.failures += 1
         self.look_again = self.passes + 1 + self.failures
+        told = self.trace[-1].gap if self.trace else 0.0
+        self.target = tol * max(1.0, told / self.gap) if self.gap > 0.0 else tol  # which falls as the gap does
+        self.looked = self.passes
 
     def ready(self) -> bool:
         """Whether the latest pass calls for a look at all margins."""
         latest = self.trace[-1]
-        return latest.active == 0 or (latest.gap <= self.target and latest.passes >= self.look_again)
+        seems_done = latest.gap <= self.target and latest.passes >= self.look_again
+        stale = not self.problem.examples.bulk and latest.passes >= max(LOOK_ANYWAY, 2 * self.looked)
+        return latest.active == 0 or seems_done or stale
 
     def begin_pass(self, rows: np.ndarray) -> None:
         """Begin a pass over these rows in this order."""
@@ -268,7 +292,7 @@ def dcd(
         try:
             if alphas is not None:
                 with clock.anywhere():
-                    _measure(sample, states, norms, step, seconds)
+                    _measure(sample, states, norms, step, settings.tol, seconds)
                 for state in states:
                     state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
             while running := [state for state in states if state.reason is None and state.passes < settings.max_passes]:
@@ -300,7 +324,7 @@ def dcd(
                         continue
                     sample.grow()
                 with clock.anywhere():
-                    _measure(sample, ready, norms, step, seconds)
+                    _measure(sample, ready, norms, step, settings.tol, seconds)
                 for state in ready:
                     if state.next == AFTER:
                         state.tell(state.after_tail(clock.elapsed()), clock, settings.on_progress)
@@ -317,7 +341,9 @@ def dcd(
             state.reason = limit
         try:
             with clock.proof():
-                _measure(Sample(problem, rng, grows=False), unfinished, norms, step, seconds)
+                _measure(Sample(problem, rng, grows=False), unfinished, norms, step, settings.tol, seconds)
+                for state in states:
+                    state.stretched()
                 with clock.timed("certify"):
                     certificates = certify(problem, [state.judge or state.new_judge(problem) for state in states])
             for state, certificate in zip(states, certificates, strict=True):
@@ -383,7 +409,9 @@ def _pass(
     return [state for state, ended in zip(states, done, strict=True) if ended]
 
 
-def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: float, seconds: dict[str, float]) -> None:
+def _measure(
+    sample: Sample, states: list[_State], norms: np.ndarray, step: float, tol: float, seconds: dict[str, float]
+) -> None:
     """Compute all margins of the sample, and from them primal and gap; wake the examples that would move."""
     if not states:
         return
@@ -410,7 +438,10 @@ def _measure(sample: Sample, states: list[_State], norms: np.ndarray, step: floa
         state.judge.conclude()
         sums = state.judge.rows
         primal = sums.primal(state.w, problem.intercept, state.intercept, state.centre)
-        state.gap = relative_gap(primal, sums.gaps)
+        state.gap, state.stretch = relative_gap(primal, sums.gaps), 1.0
+        if state.gap > tol:
+            t, state.gap = stretch(problem, state.k, margins, primal, sums)
+            state.stretch = t if state.gap <= tol else 1.0
         state.active[:] = would_move(int(problem.loss), margins, cost, state.alpha)
     seconds["certify"] += perf_counter() - began
 
