@@ -8,10 +8,7 @@ Where all rows of phi lie in memory, problems are independent work for threads: 
 the bits do not depend on how many there are. Otherwise each block of phi is made once for as many problems as there is
 room for.
 
-Batch solvers start from the w of the C before. Coordinate descent starts from its alpha while many support vectors
-stand at their bound, where they will stand at the next C, too; and where none does, for then the answer is the same for
-every larger C. In between a start from zero is as fast, or faster: Enron's mails, words, C = 2 and 10 to a gap of 0.01:
-0.5 s from zero, 0.9 from alpha; before that 0.4 and 0.3 s.
+Batch solvers start from the w of the C before, coordinate descent from its alpha.
 """
 
 from __future__ import annotations
@@ -32,7 +29,6 @@ from dotadd.solvers.result import Reason, Result
 from dotadd.solvers.run import Settings
 from dotadd.solvers.table import SOLVERS, Needs, solve, tall
 
-AT_BOUND = 0.1  # of the support vectors: then alpha is worth to start from
 BESIDE = 32  # bytes of a row in a problem that is being solved: alpha, output, margin, active and so on
 
 Take = Callable[[int, int, Result], None]
@@ -48,18 +44,15 @@ class Left:
     values: np.ndarray
 
     @classmethod
-    def by(cls, solver: str, result: Result, cost: np.ndarray) -> Left | None:
-        """What this answer, found at these costs, leaves; None where it is not worth to start from."""
+    def by(cls, solver: str, result: Result) -> Left | None:
+        """What this answer leaves; None where there is nothing to start from."""
         none = np.empty(0, np.uint32)
         if SOLVERS[solver].needs is Needs.PASSES:
             return cls(solver, replace(result, alpha=None, trace=[]), none, np.empty(0))
         if not SOLVERS[solver].warm or result.alpha is None:
             return None
         rows = row_numbers(result.alpha > 0.0)
-        values = result.alpha[rows]
-        if 0 < np.count_nonzero(values >= cost[rows]) < AT_BOUND * len(rows):
-            return None
-        return cls(solver, replace(result, w=result.w[:0], alpha=None, trace=[]), rows, values)
+        return cls(solver, replace(result, w=result.w[:0], alpha=None, trace=[]), rows, result.alpha[rows])
 
     def start(self, rows: int) -> Result:
         if not len(self.rows):
@@ -146,6 +139,6 @@ def _solved(
     settings = replace(settings, max_time=clock.left(), on_progress=None)
     solver, _, results = solve(name, problem, settings, start)
     require_ended(results)
-    found = [Left.by(solver, result, problem.columns.cost(k)) for k, result in enumerate(results)]
+    found = [Left.by(solver, result) for result in results]
     leave = [one for one in found if one is not None]
     return results, leave if len(leave) == len(found) else None
