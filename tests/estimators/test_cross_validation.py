@@ -283,8 +283,12 @@ def test_rows_beside_the_data_have_to_fit():
         LinearSVMCV(cv=2).fit(X, y, groups=[1, 2])
     with pytest.raises(DotaddError, match="give one of them"):
         LinearSVMCV(cv=2).fit(X, y, groups=y, times=True)
-    with pytest.raises(DataError, match="to train on"):
+    with pytest.raises(DataError, match="class 1 has 1 row, and 2 folds need 2 or more"):
         LinearSVMCV(cv=2).fit(X, [0] * 39 + [1])
+    with pytest.raises(DataError, match="class 1 has 4 rows, and 5 folds need 5 or more"):
+        LinearSVMCV(cv=5).fit(X, [0] * 36 + [1] * 4)
+    with pytest.raises(DataError, match="to train on"):
+        LinearSVMCV(cv=4).fit(X, [0] * 36 + [1] * 4, groups=np.arange(40) // 4)
     with pytest.raises(DataError, match="fold"):
         LinearSVMCV(cv=2).fit(X, y, groups=y)
 

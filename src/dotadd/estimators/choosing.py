@@ -14,7 +14,7 @@ from dotadd.estimators.protocol import Estimator, whole
 from dotadd.model.probability import METHODS, calibrate
 from dotadd.model.threshold import Purpose, choose_threshold
 from dotadd.problem.columns import positive
-from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes
+from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes, require_rows
 from dotadd.solvers.result import Reason
 from dotadd.sources.base import Source
 
@@ -104,7 +104,7 @@ class ChoosesC(Estimator):
         self.model_.training["cross_validation"] = self._told()
         self._learn_from(held)
 
-    def _folds(self, codes: np.ndarray, groups: object, times: object, seed: int) -> Folds:
+    def _folds(self, codes: np.ndarray, classes: np.ndarray, groups: object, times: object, seed: int) -> Folds:
         """The folds of these rows, whose classes are numbered."""
         rows = len(codes)
         if groups is not None:
@@ -117,6 +117,7 @@ class ChoosesC(Estimator):
         if times is not None and times is not False:
             order = np.arange(rows) if times is True else _beside(times, "times", rows)
             return Folds.by_time(order, int(self.cv))
+        require_rows(codes, classes, int(self.cv))
         return Folds.stratified(codes, int(self.cv), seed)
 
     def _learn_from(self, held: HeldOut) -> None:
@@ -171,7 +172,7 @@ class Given(NamedTuple):
                 name, ids = self.ids[0], self.ids
                 raise DotaddError(f"{source.name} does not bring column {name!r} along: open it with ids={ids}")
             together, order = (named if isinstance(one, str) else one for one in (self.groups, self.times))
-            folds = self.svm._folds(codes, together, order, seed)
+            folds = self.svm._folds(codes, classes, together, order, seed)
             require_classes(folds, codes, classes)
             return folds
 

@@ -135,6 +135,15 @@ class Dealer:
         return parts
 
 
+def require_rows(codes: np.ndarray, classes: np.ndarray, count: int) -> None:
+    """Refuse to deal out a class of which there are fewer rows than folds: some would be tested on none of it."""
+    counts = np.bincount(codes, minlength=len(classes))
+    if counts.min() < count:
+        label, found = classes[int(np.argmin(counts))], int(counts.min())
+        rows = f"{found:,} row{'s' * (found != 1)}"
+        raise DataError(f"class {label!s} has {rows}, and {count} folds need {count} or more: give fewer folds")
+
+
 def require_classes(folds: Folds, codes: np.ndarray, classes: np.ndarray) -> None:
     """Refuse folds in which a class is missing among the rows to train on, or that are tested on nothing."""
     shape = len(classes), folds.trains.shape[1]
