@@ -118,23 +118,18 @@ def test_from_disk_all_folds_are_trained_in_the_same_readings(tmp_path, classes,
     np.testing.assert_allclose(disk.decision_function(X), same.decision_function(X), atol=0.4)
 
 
-def test_values_of_c_that_have_no_room_together_come_after_each_other(monkeypatch):
+def test_values_of_c_that_have_no_room_together_come_after_each_other(tmp_path, monkeypatch):
     X, y = rows(400)
-    tight = {
-        "cv_tol": 1e-3,
-        "random_state": 0,
-        "dtype": "float64",
-        "cv": 3,
-        "Cs": [1e-4, 1e-3, 0.01],
-        "solver": "ocas",
-        "memory": 1000,
-    }
-    together, apart = LinearSVMCV(**tight), LinearSVMCV(**tight)
+    path = str(tmp_path / "rows.csv")
+    names = ",".join(["label", *"abcdefgh"[: X.shape[1]]])
+    np.savetxt(path, np.column_stack([y, X]), delimiter=",", header=names, comments="")
+    tight = {"cv_tol": 1e-3, "random_state": 0, "dtype": "float64", "cv": 3, "Cs": [1e-4, 1e-3, 0.01]}
+    together, apart = (LinearSVMCV(solver="ocas", memory="20kB", **tight) for _ in range(2))
     with pytest.warns(StreamingWarning):
-        together.fit(X, y)
+        together.fit(path)
     monkeypatch.setattr(trial, "available", lambda: 4)
     with pytest.warns(StreamingWarning):
-        apart.fit(X, y)
+        apart.fit(path)
     np.testing.assert_allclose(apart.scores_, together.scores_, atol=0.01)
     assert max(apart.cv_results_["max_gap"]) <= 1e-3
 
