@@ -124,7 +124,7 @@ def test_values_of_c_that_have_no_room_together_come_after_each_other(tmp_path, 
     names = ",".join(["label", *"abcdefgh"[: X.shape[1]]])
     np.savetxt(path, np.column_stack([y, X]), delimiter=",", header=names, comments="")
     tight = {"cv_tol": 1e-3, "random_state": 0, "dtype": "float64", "cv": 3, "Cs": [1e-4, 1e-3, 0.01]}
-    together, apart = (LinearSVMCV(solver="ocas", memory="20kB", **tight) for _ in range(2))
+    together, apart = (LinearSVMCV(solver="ocas", memory="5kB", **tight) for _ in range(2))
     with pytest.warns(StreamingWarning):
         together.fit(path)
     monkeypatch.setattr(trial, "available", lambda: 4)
