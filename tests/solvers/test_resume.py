@@ -372,7 +372,7 @@ def test_sigkill_at_any_moment_does_no_harm(tmp_path, solver):
         process.stdout.readline()  # it is at work
         time.sleep(0.05)
         process.kill()
-        said = process.communicate()[1]
+        said = [line for line in process.communicate()[1].splitlines() if "compiling for this machine" not in line]
         assert not said, said
         if not (tmp_path / "c").exists():
             return  # nothing was left to do
