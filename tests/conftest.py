@@ -13,6 +13,8 @@ from hypothesis import settings
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ.setdefault("DOTADD_COMPILERS", "1")  # each core has a test to run; those of helpers ask for them
+
 # The first example may compile, so none has a deadline; CI draws the same examples each time.
 settings.register_profile("dotadd", deadline=None, derandomize=bool(os.environ.get("CI")))
 # Where every access is checked, the question is whether any of them is out of bounds; the rest is asked without.

@@ -194,7 +194,8 @@ def test_ctrl_c_while_reading_writes_nothing(folder, capsys, monkeypatch):
 def test_warmup_names_what_it_compiles_and_complains_of_nothing(jobs, capfd, recwarn):
     assert run(["warmup", "--jobs", jobs]) == 0
     shown, said = capfd.readouterr()
-    assert len(re.findall(r"^\d+/\d+ .* \d+\.\d s$", shown, re.MULTILINE)) == len(JOBS)
+    names = re.findall(r"^\d+/\d+ (.*) \d+\.\d s$", shown, re.MULTILINE)
+    assert set(JOBS) <= set(names)
     assert "compiled in" in shown
     assert not said
     assert not list(recwarn)

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 FIT = "import dotadd, numpy as np; dotadd.LinearSVM(max_passes=1, tol=9.0).fit(np.eye(4), [0, 1, 0, 1])"
 LOSS = (
     "from dotadd.core.losses import Loss, total_loss; import numpy as np; "
@@ -51,6 +53,24 @@ def test_compiling_says_one_line_and_the_next_process_is_silent(tmp_path):
     assert first.startswith("dotadd: compiling for this machine")
     assert first.count("\n") == 1
     assert second == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such terminals")
+def test_on_a_terminal_it_says_what_it_compiles_and_leaves_an_empty_line(tmp_path):
+    import pty
+
+    terminal, inside = pty.openpty()
+    environment = os.environ | {"DOTADD_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", LOSS], env=environment, stderr=inside, stdout=subprocess.DEVNULL, check=True)
+    os.close(inside)
+    with open(terminal, "rb", buffering=0) as shown:
+        said = shown.read(10_000).decode()
+    first, _, moment = said.partition("\r\n")
+    assert first.startswith("dotadd: compiling for this machine")
+    *_, last, end = moment.split("\r\x1b[K")
+    assert last.startswith("dotadd: compiling")
+    assert "core.losses.total_loss" in moment
+    assert end == ""
 
 
 def test_without_a_cache_folder_it_still_works_and_says_what_to_do(tmp_path):

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,8 +40,10 @@ with _no_garbage_collection():
     import numba
     from numba.core import event
 
+    from dotadd._jit.beforehand import Beforehand
     from dotadd._jit.keeping import KernelCache, config, say
-    from dotadd._jit.linking import only_linked
+    from dotadd._jit.linking import TRIED, link_parts_of_numba, only_linked
+    from dotadd._jit.quicker import make_quicker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -85,43 +88,70 @@ def _open_store() -> PrivateStore | None:
 STORE = None if JIT_DISABLED else _open_store()
 
 
+def _on_terminal(text: str) -> None:
+    """On a line of the screen that is empty again before anybody else writes there."""
+    if sys.stderr is sys.__stderr__ and sys.stderr is not None and sys.stderr.isatty():  # and no bar stands there
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"\r\x1b[K{text and 'dotadd: '}{text[:60]}")
+            sys.stderr.flush()
+
+
 class _CompileNotice(event.Listener):
-    """Says once in a process that something compiles, so that nobody wonders about the wait. Meanwhile no garbage is
-    looked for: compiling makes objects by the hundred thousand, and looking through them took a tenth of its time."""
+    """Says once in a process that something compiles, so that nobody wonders about the wait, and on a terminal what, and
+    how much is left. Meanwhile no garbage is looked for: compiling makes objects by the hundred thousand, and looking
+    through them took a tenth of its time."""
 
     def __init__(self) -> None:
         self.said = self.paused = False
+        self.quiet = False  # where it is known that something compiles
+        self.show: Callable[[str], None] = _on_terminal  # of a moment; nothing when it is over
         self.depth = 0  # of functions that are compiled for others; Numba lets one thread compile at a time
+        self.ours = False  # whether that for which they all are is one of this package
 
     def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        ours = function.__module__.startswith("dotadd")
         self.depth += 1
         if self.depth == 1:
-            self.paused = gc.isenabled()
+            self.ours, self.paused = ours, gc.isenabled()
             gc.disable()
-        self.say(event)
+        if ours:
+            self.say(f"{function.__module__}.{function.__qualname__}".removeprefix("dotadd."))
 
-    def say(self, event: Any) -> None:
-        if self.said or not event.data["dispatcher"].py_func.__module__.startswith("dotadd"):
+    def say(self, name: str) -> None:
+        """Which kernel is being compiled; none any more where there is no name."""
+        if self.quiet:
             return
-        self.said = True
-        if STORE is None:
-            end = "; no cache folder can be written, so each run does this again: set DOTADD_CACHE_DIR to one that can"
-        else:
+        if not self.said:
+            self.said = True
             end = " (kept for later runs; `dotadd warmup` does all of it at once)"
-        say(f"dotadd: compiling for this machine{end}")
+            if STORE is None:
+                end = (
+                    "; no cache folder can be written, so each run does it again: set DOTADD_CACHE_DIR to one that can"
+                )
+            say(f"dotadd: compiling for this machine{end}")
+        done, expected = BEFOREHAND.progress if BEFOREHAND else (0, 0)
+        self.show(f"compiling {f'{done} of about {expected}: ' * (expected > 0)}{name}" if name else "")
 
     def on_end(self, event: Any) -> None:
         self.depth -= 1
+        if self.depth == 0 and self.ours:
+            self.say("")
         if self.depth == 0 and self.paused:
             gc.enable()
 
 
 NOTICE = _CompileNotice()
+BEFOREHAND = Beforehand(STORE.folder.parent, NOTICE.say) if STORE and STORE.writable else None
 
 if not JIT_DISABLED:
     with _no_garbage_collection():
         _wake_numba()
     event.register("numba:compile", NOTICE)
+    KernelCache.beforehand = BEFOREHAND
+    if numba.version_info[:2] in TRIED:
+        link_parts_of_numba(lambda: NOTICE.depth > 1 and NOTICE.ours)
+        make_quicker()
 
 
 KERNELS: list[Any] = []  # all that Python calls, so that a test can count what they were compiled for

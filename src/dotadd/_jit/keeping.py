@@ -23,6 +23,7 @@ from numba.core import compiler
 from numba.core import config as _config
 from numba.core.serialize import dumps
 
+from dotadd._jit.beforehand import Beforehand, written
 from dotadd._util.compiled_code import InstalledCode, installed_code
 from dotadd._util.private_store import PrivateStore
 
@@ -126,6 +127,7 @@ class KernelCache:
     """
 
     save_error_told = False
+    beforehand: Beforehand | None = None
 
     def __init__(self, function: Any, store: PrivateStore | None, exact: bool) -> None:
         self.function, self.store, self.exact = function, store, exact
@@ -148,9 +150,14 @@ class KernelCache:
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         processor = target_context.codegen().magic_tuple()
-        kept = self.store.get(self.name(signature, processor)) if self.store else None
+        name = self.name(signature, processor)
+        kept = self.store.get(name) if self.store else None
         if kept is None and INSTALLED is not None:
             kept = INSTALLED.get(self.name(signature, (processor[0], INSTALLED.level, "")))
+        if kept is None and self.store is not None and self.beforehand is not None:
+            line = written(self.function, signature)
+            if line is not None and self.beforehand.has(line):
+                kept = self.store.get(name)
         if kept is None:
             return None
         try:

@@ -90,14 +90,25 @@ class Watch:
         for which in self.before:
             signal.signal(which, self.interrupt)
         if not self.quiet and sys.stderr.isatty():
+            from dotadd._jit import NOTICE
+
             self.bar, self.task = started_bar(f"{self.title}: {self.course.beginning}", None)
+            self.notice, NOTICE.show = NOTICE.show, self.compiling
         return self
 
     def __exit__(self, *_: object) -> None:
         for which, handler in self.before.items():
             signal.signal(which, handler)
         if self.bar is not None:
+            from dotadd._jit import NOTICE
+
+            NOTICE.show = self.notice
             self.bar.stop()
+
+    def compiling(self, what: str) -> None:
+        """What the compiler is at, in place of how far training is."""
+        if self.bar is not None:
+            self.bar.update(self.task, description=f"{self.title}: {what or self.course.beginning}")
 
     def interrupt(self, which: int, frame: FrameType | None) -> None:
         """The first Ctrl-C ends training, which then measures the gap; a second one ends that too."""

@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 
@@ -43,36 +43,59 @@ def warmup(*, jobs: Whole | None = None) -> None:
     from dotadd._util.threads import thread_count
 
     started = time.perf_counter()
-    count = min(thread_count(jobs), len(JOBS)) if STORE else 1  # what is not kept serves this process alone
-    with _workers(count) as done:
+    tasks = [*_groups(), *JOBS]
+    count = min(thread_count(jobs), len(tasks)) if STORE else 1  # what is not kept serves this process alone
+    with _workers(count, tasks) as done:
         for number, (name, seconds) in enumerate(done, 1):
-            sys.stdout.write(f"{number}/{len(JOBS)} {name} {seconds:.1f} s\n")
+            sys.stdout.write(f"{number}/{len(tasks)} {name} {seconds:.1f} s\n")
             sys.stdout.flush()
     where = f"kept in {STORE.folder}" if STORE else "not kept: no cache folder can be written"
     sys.stdout.write(f"compiled in {time.perf_counter() - started:.1f} s, {where}\n")
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[Iterator[tuple[str, float]]]:
-    """What `_do` tells of each job, as it is done, in so many processes: compiling holds the interpreter's lock."""
+def _workers(count: int, tasks: list[str]) -> Iterator[Iterator[tuple[str, float]]]:
+    """What `_do` tells of each task, as it is done, in so many processes: compiling holds the interpreter's lock."""
     if count == 1:
-        yield map(_do, JOBS)
+        yield map(_do, tasks)
         return
     with multiprocessing.get_context("spawn").Pool(count, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        yield pool.imap_unordered(_do, JOBS)
+        yield pool.imap_unordered(_do, tasks)
+
+
+def _groups() -> dict[str, list[str]]:
+    """Kernels that are known to be needed, those of a module together, which have functions in common, and large groups
+    first. So processes share them evenly and none is compiled in two; jobs then find what is left."""
+    from dotadd._jit.beforehand import walks
+
+    modules: dict[str, list[str]] = {}
+    for line in dict.fromkeys(line for walk in walks().values() for line in walk):
+        modules.setdefault(line.split(" ")[0].rpartition(".")[0], []).append(line)
+    return {
+        f"{module}, {at + 1} to {min(at + GROUP, len(lines))} of {len(lines)}": lines[at : at + GROUP]
+        for module, lines in sorted(modules.items(), key=lambda each: -len(each[1]))
+        for at in range(0, len(lines), GROUP)
+    }
 
 
 def _do(name: str) -> tuple[str, float]:
-    """A job and the seconds that it took."""
+    """A group of kernels or a job, and the seconds that it took."""
     from dotadd._jit import NOTICE, keeping
+    from dotadd._jit.beforehand import compile_line
     from dotadd.errors import NotConvergedWarning
 
-    NOTICE.said = True  # that it compiles is what was asked for
+    NOTICE.quiet = True  # that it compiles is what was asked for
     keeping.INSTALLED = None  # and for this very processor
+    keeping.KernelCache.beforehand = None  # and in so many processes
     at = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)  # nobody wants these answers
-        JOBS[name]()
+        if name in JOBS:
+            JOBS[name]()
+        else:
+            for line in _groups()[name]:
+                with suppress(Exception):  # a list that is out of date: jobs compile what is missing, or tell why not
+                    compile_line(line)
     return name, time.perf_counter() - at
 
 
@@ -201,6 +224,7 @@ def _commands(*lines: str) -> Callable[[], None]:
     return job
 
 
+GROUP = 8  # kernels that are compiled one after the other in the same process
 FILES = {
     "rows.svm": "".join(f"{k % 2} 1:{k % 7}.5 2:{k % 5}\n" for k in range(40)),
     "mails.csv": "text,label,size,kind\n"
