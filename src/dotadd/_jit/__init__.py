@@ -97,7 +97,7 @@ def _on_terminal(text: str) -> None:
 
 
 class _CompileNotice(event.Listener):
-    """Says once in a process that something compiles, so that nobody wonders about the wait, and on a terminal what, and
+    """Says once in a process that something compiles, so that nobody wonders about the wait, and on a terminal what and
     how much is left. Meanwhile no garbage is looked for: compiling makes objects by the hundred thousand, and looking
     through them took a tenth of its time."""
 
