@@ -1,15 +1,17 @@
 """How long a person waits before anything happens; each line in new processes, compiling apart.
 
-python -m benchmarks.startup [--tiny] [--repeat N]
+python -m benchmarks.startup [--tiny] [--repeat N] [--compiling]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
@@ -18,6 +20,21 @@ FIT = (
     "import numpy as np; X = np.random.default_rng(0).normal(size=(100, 5)); y = (X[:, 0] > 0).astype(int); "
     "c = t(); dotadd.LinearSVM().fit(X, y); d = t(); print(b - a, d - c)"
 )
+# First fits: each in a process for which nothing is compiled, and what that prints is the seconds of its `fit`.
+DATA = (
+    "import numpy as np; rng = np.random.default_rng(0); X = rng.normal(size=(200, 5)); y = (X[:, 0] > 0).astype(int); "
+    "words = 'cheap pills buy now lunch at noon'.split(); texts = [' '.join(rng.choice(words, 8)) for _ in y]; "
+    "dna = [''.join(rng.choice(list('ACGT'), 141)) for _ in y]; "
+)
+STACK = (
+    "WeightedDegree(20).hashed(12).normalized() + WeightedSpectrum(6).normalized() + WeightedSpectrum(8).normalized()"
+)
+NGRAMS = "NGrams((2, 3)).normalized()"
+FIRST_FITS = {
+    "`LinearSVM().fit(X, y)`, X of 200 x 5": "dotadd.LinearSVM().fit(X, y)",
+    f'`LinearSVM("{NGRAMS}")`, 200 short texts': f"dotadd.LinearSVM({NGRAMS!r}).fit(texts, y)",
+    f'`LinearSVM("{STACK}")`, 200 windows of 141 letters': f"dotadd.LinearSVM({STACK!r}).fit(dna, y)",
+}
 # What Numba itself takes before a first kernel has run, were there nothing else.
 NUMBA_ALONE = """
 from time import perf_counter as t
@@ -34,11 +51,11 @@ print(t() - a)
 """
 
 
-def inside(arguments: list[str], folder: str) -> list[float]:
+def inside(arguments: list[str], folder: str, shows: type = float, **variables: str) -> list[float]:
     """The numbers that a new Python process prints."""
-    environment = {**os.environ, "DOTADD_CACHE_DIR": folder}
+    environment = {**os.environ, "DOTADD_CACHE_DIR": folder, **variables}
     out = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True)
-    return [float(number) for number in out.stdout.split()]
+    return [shows(number) for number in out.stdout.split()]
 
 
 def command(*arguments: str) -> float:
@@ -46,6 +63,44 @@ def command(*arguments: str) -> float:
     began = perf_counter()
     subprocess.run([sys.executable, "-m", "dotadd", *arguments], capture_output=True, check=True)
     return perf_counter() - began
+
+
+def seconds_of(run: Callable[[], object]) -> tuple[float, float]:
+    """Of the clock and of the processor, in all processes that this started."""
+    children = [resource.getrusage(resource.RUSAGE_CHILDREN)]
+    began = perf_counter()
+    run()
+    ended = perf_counter()
+    children.append(resource.getrusage(resource.RUSAGE_CHILDREN))
+    before, after = (usage.ru_utime + usage.ru_stime for usage in children)
+    return ended - began, after - before
+
+
+def compiling(*, tiny: bool = False, repeat: int = 3) -> str:
+    """How long one waits for the compiler, in one process and in those of all cores, in turn; the best of a few."""
+    lines = [
+        "| nothing compiled | alone: seconds of `fit` | of the processor, imports among them "
+        "| all cores: seconds of `fit` | of the processor |",
+        "|---|---|---|---|---|",
+    ]
+    for what, fit in list(FIRST_FITS.items())[: 1 if tiny else None]:
+        code = IMPORT + DATA + f"c = t(); {fit}; print(t() - c)"
+        found: dict[str, list[tuple[float, float]]] = {"1": [], "": []}
+        for _ in range(1 if tiny else repeat):
+            for compilers, runs in found.items():
+                with tempfile.TemporaryDirectory() as folder:
+                    shown: list[float] = []
+                    _, processor = seconds_of(
+                        lambda: shown.extend(inside(["-c", code], folder, DOTADD_COMPILERS=compilers))  # noqa: B023
+                    )
+                    runs.append((shown[0], processor))
+        cells = (f"{min(column):.1f}" for runs in found.values() for column in zip(*runs, strict=True))
+        lines.append(f"| {what} | {' | '.join(cells)} |")
+    if not tiny:
+        with tempfile.TemporaryDirectory() as folder:
+            clock, processor = seconds_of(lambda: inside(["-m", "dotadd", "warmup"], folder, shows=str))
+        lines.append(f"| `dotadd warmup`, a process a core | | | {clock:.0f} | {processor:.0f} |")
+    return "\n".join(lines) + "\n"
 
 
 def report(*, tiny: bool = False, repeat: int = 15) -> str:
@@ -75,5 +130,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--compiling", action="store_true", help="how long one waits for the compiler, and no more")
     arguments = parser.parse_args()
-    print(report(tiny=arguments.tiny, repeat=arguments.repeat))
+    if arguments.compiling:
+        print(compiling(tiny=arguments.tiny, repeat=min(arguments.repeat, 3)))
+    else:
+        print(report(tiny=arguments.tiny, repeat=arguments.repeat))

@@ -232,6 +232,14 @@ def test_the_startup_benchmark_runs(monkeypatch):
     assert all(np.isfinite(float(row.split("|")[2])) for row in rows)
 
 
+def test_the_benchmark_of_compiling_runs(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (row,) = startup.compiling(tiny=True).splitlines()[2:]
+    alone, processor, *_ = map(float, row.split("|")[2:-1])
+    assert 0 < alone
+    assert 0 < processor
+
+
 def test_the_memory_benchmark_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
     grown = {row.split("|")[1].strip(): row for row in memory.report(tiny=True).splitlines()[2:]}
