@@ -141,7 +141,7 @@ class Beforehand:
         if count > 0:
             self._start(count)
         while elsewhere is not None and not elsewhere.is_set():
-            instead = self._next() if self._lacked.issubset(self._walk) else None
+            instead = self._next()
             if instead is None:
                 self.told(line.split(" ")[0])
                 elsewhere.wait()
@@ -152,17 +152,23 @@ class Beforehand:
         return elsewhere is not None
 
     def _choose(self, line: str) -> None:
-        """The walk that has most of what was lacked, from this kernel on."""
+        """The walk that has most of what was lacked, and this kernel as early as possible; from there on."""
         there = [walk for walk in first_fits() if line in walk]
-        self._walk = max(there, key=lambda walk: len(self._lacked.intersection(walk)))
+        self._walk = max(there, key=lambda walk: (len(self._lacked.intersection(walk)), -walk.index(line)))
+        self._lacked.intersection_update(self._walk)  # the rest belongs to another fit
         after = self._walk[self._walk.index(line) + 1 :]
         self._ahead = deque(each for each in after if each not in self._lacked and each not in self._elsewhere)
 
     def _next(self, elsewhere: bool = False) -> str | None:
+        """A kernel that is ahead whichever walk it is; for another process, which has nothing better to do, a guess."""
         with self._lock:
-            line = self._ahead.popleft() if self._ahead else None
-            if line is not None and elsewhere:
-                self._elsewhere[line] = threading.Event()
+            fitting = [walk for walk in first_fits() if self._lacked.issubset(walk)]
+            sure = (each for each in self._ahead if all(each in walk for walk in fitting))
+            line = next(sure, self._ahead[0] if elsewhere and self._ahead else None)
+            if line is not None:
+                self._ahead.remove(line)
+                if elsewhere:
+                    self._elsewhere[line] = threading.Event()
             return line
 
     def _start(self, count: int) -> None:
