@@ -11,7 +11,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
@@ -65,15 +64,10 @@ def command(*arguments: str) -> float:
     return perf_counter() - began
 
 
-def seconds_of(run: Callable[[], object]) -> tuple[float, float]:
-    """Of the clock and of the processor, in all processes that this started."""
-    children = [resource.getrusage(resource.RUSAGE_CHILDREN)]
-    began = perf_counter()
-    run()
-    ended = perf_counter()
-    children.append(resource.getrusage(resource.RUSAGE_CHILDREN))
-    before, after = (usage.ru_utime + usage.ru_stime for usage in children)
-    return ended - began, after - before
+def processor() -> float:
+    """Seconds of all processes that this one has started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def compiling(*, tiny: bool = False, repeat: int = 3) -> str:
@@ -85,22 +79,22 @@ def compiling(*, tiny: bool = False, repeat: int = 3) -> str:
     ]
     for what, fit in list(FIRST_FITS.items())[: 1 if tiny else None]:
         code = IMPORT + DATA + f"c = t(); {fit}; print(t() - c)"
-        found: dict[str, list[tuple[float, float]]] = {"1": [], "": []}
+        alone, together = [], []
         for _ in range(1 if tiny else repeat):
-            for compilers, runs in found.items():
-                with tempfile.TemporaryDirectory() as folder:
-                    shown: list[float] = []
-                    _, processor = seconds_of(
-                        lambda: shown.extend(inside(["-c", code], folder, DOTADD_COMPILERS=compilers))  # noqa: B023
-                    )
-                    runs.append((shown[0], processor))
-        columns = [*zip(*found["1"], strict=True), [clock for clock, _ in found[""]]]
+            with tempfile.TemporaryDirectory() as folder:
+                before = processor()
+                alone.append((*inside(["-c", code], folder, DOTADD_COMPILERS="1"), processor() - before))
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # where somebody may still write
+                together += inside(["-c", code], folder, DOTADD_COMPILERS=str(min(4, os.cpu_count() or 1)))
+        columns = [*zip(*alone, strict=True), together]
         cells = (f"{min(column):.1f}" for column in columns)
         lines.append(f"| {what} | {' | '.join(cells)} |")
     if not tiny:
+        before, began = processor(), perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            clock, processor = seconds_of(lambda: inside(["-m", "dotadd", "warmup"], folder, shows=str))
-        lines.append(f"| `dotadd warmup`, a process a core | | {processor:.0f} | {clock:.0f} in all |")
+            inside(["-m", "dotadd", "warmup"], folder, shows=str)
+        took = f"{processor() - before:.0f} | {perf_counter() - began:.0f} in all"
+        lines.append(f"| `dotadd warmup`, a process a core | | {took} |")
     return "\n".join(lines) + "\n"
 
 

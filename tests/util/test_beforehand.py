@@ -142,6 +142,15 @@ def test_a_forked_process_waits_for_nobody(tmp_path):
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "getloadavg"), reason="Windows does not tell how busy it is")
+def test_cores_that_are_busy_are_left_alone(monkeypatch):
+    monkeypatch.delenv("DOTADD_COMPILERS", raising=False)
+    monkeypatch.setattr(beforehand, "thread_count", lambda jobs: 3)
+    for load, count in ((0.4, 3), (1.6, 2), (2.0, 1), (50.0, 1)):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert beforehand.compilers() == count
+
+
 def test_workers_of_pools_compile_alone(monkeypatch):
     monkeypatch.delenv("DOTADD_COMPILERS", raising=False)
     with multiprocessing.get_context("spawn").Pool(1) as pool:

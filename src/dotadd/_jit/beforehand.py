@@ -90,14 +90,16 @@ def first_fits() -> list[list[str]]:
 
 
 def compilers() -> int:
-    """Processes that compile at the same time. Workers of other programs have company enough, and compile alone."""
+    """Processes that compile at the same time, on cores that nobody uses: on others they get in each other's way.
+    Workers of other programs have company enough, and compile alone."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen.isdecimal():
         return int(chosen)
     workers = getattr(sys.modules.get("distributed.worker"), "Worker", None)
     if multiprocessing.parent_process() is not None or (workers is not None and len(workers._instances) > 0):
         return 1
-    return min(MOST, thread_count(None))
+    busy = int(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
+    return max(1, min(MOST, thread_count(None) - busy))
 
 
 class Beforehand:
