@@ -205,7 +205,7 @@ def plain(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable else np.asarray(_Alias(array))
 
 
-def _make_prefetch() -> Any:
+def _make_prefetch():
     """`prefetch(array, k)`: ask for the cache line of array[k] before it is needed. Does nothing without the JIT."""
     if JIT_DISABLED:
         return lambda array, k: None
@@ -215,8 +215,8 @@ def _make_prefetch() -> Any:
     from numba.extending import intrinsic
 
     @intrinsic  # type: ignore[misc]  # Numba's decorators have no types
-    def prefetch(typing_context: Any, array: Any, k: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def prefetch(typing_context, array, k):
+        def generate(context, builder, signature, arguments):
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
             address = builder.bitcast(builder.gep(data, [arguments[1]]), byte_pointer)

@@ -23,7 +23,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from numba.core import types
 
@@ -37,23 +36,25 @@ EVERYTHING = "warmup"  # what stands in the file after the first fits
 ARRAY = re.compile(r"(\w+)\[(:(?:,:)*)\]")
 
 
-def written(kernel: Any, arguments: Sequence[Any]) -> str | None:
+def written(kernel: Callable[..., object], arguments: Sequence[object]) -> str | None:
     """A kernel and the types of its arguments as a line, or None where these are of kinds that no walk has."""
     words = [f"{kernel.__module__}.{kernel.__qualname__}".removeprefix("dotadd.")]
     for each in arguments:
         if isinstance(each, types.IntEnumMember):
             words.append(f"{each.instance_class.__module__}.{each.instance_class.__qualname__}")
             continue
-        plain = isinstance(each, types.Array) and each == types.Array(each.dtype, each.ndim, "C")
-        words.append(f"{each.dtype}[{','.join(':' * each.ndim)}]" if plain else str(each))
+        if isinstance(each, types.Array) and each == types.Array(each.dtype, each.ndim, "C"):
+            words.append(f"{each.dtype}[{','.join(':' * each.ndim)}]")
+        else:
+            words.append(str(each))
     try:
         return " ".join(words) if _arguments(words[1:]) == tuple(arguments) else None
     except (AttributeError, ImportError, ValueError):
         return None
 
 
-def _arguments(words: Sequence[str]) -> tuple[Any, ...]:
-    found: list[Any] = []
+def _arguments(words: Sequence[str]) -> tuple[object, ...]:
+    found: list[object] = []
     for word in words:
         array, (module, _, name) = ARRAY.fullmatch(word), word.rpartition(".")
         if array:
