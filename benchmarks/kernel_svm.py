@@ -185,7 +185,7 @@ def usps(rows: int | None = None) -> Classes:
 
 
 def mails(phi: str, rows: int | None = None) -> Classes:
-    texts, y = everyday.mails(tiny=False)
+    (texts, y), _ = everyday.mails(tiny=False)
     texts, y = texts[:rows], y[:rows]
     return Classes(texts, parse(phi).fit_transform(texts).tocsr(), y, phi, "linear")
 

@@ -66,7 +66,7 @@ def connections_of(folder: Path, name: str, tiny: bool) -> str:
 def mails(folder: Path, tiny: bool) -> tuple[str, str]:
     """Files of subject, body and label. Of both parts each third mail is tested on, in an order by chance."""
     if tiny:
-        texts, labels = everyday.mails(tiny)
+        (texts, labels), _ = everyday.mails(tiny)
         rows = [(text[:20], text, f"class {label}") for text, label in zip(texts, labels.tolist(), strict=True)]
     else:
         rows = []

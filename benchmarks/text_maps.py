@@ -54,7 +54,7 @@ def measure(phi: FeatureMap, batch: Strings, passes: int = PASSES) -> tuple[floa
 
 def report(expressions: tuple[str, ...] = MAPS, *, tiny: bool = False) -> str:
     """The table, in Markdown."""
-    texts = {"mails": everyday.mails(tiny)[0], "news": everyday.news(tiny)[0]}
+    texts = {"mails": everyday.mails(tiny)[0][0], "news": everyday.news(tiny)[0][0]}
     batches = {name: Strings.from_list(rows[:ROWS]) for name, rows in texts.items()}
     lines = ["| map | texts | non-zeros | ns a non-zero | ns a byte |", "|---|---|---|---|---|"]
     for expression in expressions:

@@ -141,7 +141,8 @@ def only(dist: Path, pattern: str) -> Path:
 def contents(wheel: Path, sdist: Path, root: Path = ROOT) -> str:
     """All of the package, and nothing but the package and the documents that go with it."""
     sources = {str(path.relative_to(root / "src")) for path in (root / "src/dotadd").rglob("*.py")} | {
-        "dotadd/py.typed"
+        "dotadd/py.typed",
+        "dotadd/_jit/walks.txt",
     }
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}

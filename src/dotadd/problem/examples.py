@@ -221,19 +221,24 @@ class InMemory:
         self.passes += rows is None
         outputs = [np.zeros(len(self) if rows is None else len(rows)) for _ in ws]
 
-        def work(piece: Stretch) -> None:
-            first, stop = piece
+        def work(job: tuple[Stretch, Sequence[int]]) -> None:
+            (first, stop), ks = job
             some = blocks.some_rows(rows, first, stop, len(self))
             if self.phi.bulk:
                 self.phi.dots(self.batch, some, ws, [output[first:stop] for output in outputs])
                 return
             for block, at, seen in self._filling.blocks(some):  # expanded once for all w
-                for w, output in zip(ws, outputs, strict=True):
-                    out = output[first : first + len(seen)]
-                    blocks.dot(block.start, block.end, block.indices, block.values, at, w, out)
+                for k in ks:
+                    out = outputs[k][first : first + len(seen)]
+                    blocks.dot(block.start, block.end, block.indices, block.values, at, ws[k], out)
                 first += len(seen)
 
-        for_each(self._pieces(rows), work, self.threads)
+        if self.ready and not self.phi.bulk and len(ws) >= 2 * self.threads > 2:
+            # Rows are read again at no cost, and each w stays in the cache of the thread that has it.
+            jobs: list[tuple[Stretch, Sequence[int]]] = [((0, len(outputs[0])), [k]) for k in range(len(ws))]
+        else:
+            jobs = [(piece, range(len(ws))) for piece in self._pieces(rows)]
+        for_each(jobs, work, self.threads)
         return outputs
 
     def add(
