@@ -41,7 +41,7 @@ def machine() -> str:
 def page(*, tiny: bool = False) -> str:
     sections = [
         ("Time to the same objective", solvers.__doc__, lambda: solvers.report(solvers.NAMES, tiny=tiny)),
-        ("Ordinary text", everyday.__doc__, lambda: everyday.report(tiny=tiny)),
+        ("Everyday data", everyday.__doc__, lambda: everyday.report(tiny=tiny)),
         ("Tables", tables.__doc__, lambda: tables.report(tiny=tiny)),
         ("Choosing C", choosing.__doc__, lambda: choosing.report(tiny=tiny)),
         ("Several labels a row", labels.__doc__, lambda: labels.report(tiny=tiny)),
