@@ -282,6 +282,31 @@ def test_an_estimator_goes_on_and_removes_its_checkpoint_when_it_is_done(tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+def test_a_checkpoint_of_an_earlier_version_which_counted_less_is_gone_on_from(tmp_path):
+    X, ys = three_classes(100)
+    one = problem(X, ys[:1], loss="hinge", cost=10.0, dtype=np.float32)
+    settings = replace(SETTINGS, tol=1e-3)
+    where = Checkpoint(str(tmp_path / "c"), 1e9)
+    (before,) = SOLVERS["dcd"](one, replace(settings, max_passes=9, checkpoint=where))
+    assert not before.converged
+    with np.load(tmp_path / "c") as file:
+        arrays = dict(file)
+    text, found = arrays["record"].tobytes().decode(), []
+
+    def without(pairs):
+        found.extend(name for name, _ in pairs if name.split(".")[-1] in ("stretch", "looked"))
+        return {name: value for name, value in pairs if name.split(".")[-1] not in ("stretch", "looked")}
+
+    arrays["record"] = np.frombuffer(json.dumps(json.loads(text, object_pairs_hook=without)).encode(), np.uint8)
+    assert len(found) == 2
+    with open(tmp_path / "c", "wb") as file:
+        np.savez(file, **arrays)
+    (result,) = SOLVERS["dcd"](one, replace(settings, checkpoint=where, resume=True))
+    assert result.converged
+    assert result.gap <= 1e-3
+    assert result.passes > 9
+
+
 def test_what_wrote_a_checkpoint_goes_on_with_it_and_nothing_else_does(tmp_path):
     X, y = noisy(n=300)
     where = tmp_path / "c"

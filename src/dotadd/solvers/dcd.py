@@ -130,7 +130,8 @@ class _State(Run):
         super().restore(saved)
         self.active[:], self.descent.numbers[:], self.rng[:] = (saved[name] for name in ("active", "numbers", "rng"))
         for name in COUNTED:
-            setattr(self, name, saved[name])
+            if (counted := saved.get(name)) is not None:  # earlier versions had fewer
+                setattr(self, name, counted)
         self.order = saved.get("order")
         if saved["sums"] is not None:
             self.judge = self.new_judge(self.problem)
