@@ -69,7 +69,7 @@ $(AREAS:%=test-%): test-%: $(VENV)/.dev
 # Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
 CHECKED := block_operations kept kept_rows row_products threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
 	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory source_lattices pool ragged check_source stream certificate \
-	block_minimization transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
+	block_minimization partner transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
 CHECKED_FILES = $(foreach name,$(CHECKED),$(wildcard tests/*/test_$(name).py))
 checked: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) -m "not unchecked" $(CHECKED_FILES)
