@@ -142,7 +142,7 @@ def merge(start, end, indices, values, count):
             for k in range(np.uint64(start[j]), np.uint64(end[j])):
                 highest = max(highest, np.uint64(indices[k]))
         slots = np.uint64(4)
-        while slots < highest + np.uint64(2):
+        while slots < room and slots < highest + np.uint64(2):
             slots *= np.uint64(2)
         if slots < room:
             room, factor, shift = slots, np.uint64(1), np.uint64(0)
