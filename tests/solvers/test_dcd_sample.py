@@ -1,5 +1,8 @@
 """Training that begins on a sample ends where training on all examples does."""
 
+import json
+from dataclasses import replace
+
 import naive
 import numpy as np
 import pytest
@@ -12,8 +15,9 @@ from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers import sample as module
+from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.result import Reason
+from dotadd.solvers.result import Reason, Support
 from dotadd.solvers.run import Settings
 
 N, WIDTH = 400, 12
@@ -36,6 +40,10 @@ def strings_problem(loss="hinge", intercept="regularized", cost=None, threads=1,
     cost = np.ones(N) if cost is None else cost
     examples = InMemory(phi, batch, dtype=np.float64, threads=threads)
     return Problem(examples, Columns.of([y] if ys is None else ys, cost), Loss.named(loss), Intercept(intercept))
+
+
+def two_problems():
+    return strings_problem(ys=[windows()[1], np.where(np.arange(N) % 3 == 0, 1, -1).astype(np.int8)])
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +118,72 @@ def test_the_answer_does_not_depend_on_the_number_of_threads():
     one, two = (dcd(strings_problem(threads=threads), Settings(tol=1e-3))[0] for threads in (1, 2))
     assert (one.alpha == two.alpha).all()
     assert (one.w == two.w).all()
+
+
+@pytest.mark.parametrize("max_passes", [2, 10000])
+def test_dual_variables_are_held_for_visited_examples_alone_and_prove_the_whole(max_passes):
+    result = dcd(strings_problem(), Settings(tol=1e-3, max_passes=max_passes))[0]
+    assert isinstance(result.duals, Support)
+    assert len(result.duals.rows) == len(result.duals.values) < N
+    assert result.duals.total == len(result.alpha) == N
+    batch, y = windows()
+    X, alpha = materialize(PHI, batch).toarray(), result.alpha
+    w, b = (alpha * y) @ X, (alpha * y).sum()
+    primal = naive.primal(X, y, np.ones(N), "hinge", result.w, result.intercept, "regularized")
+    assert result.primal == pytest.approx(primal, rel=1e-6)
+    assert result.dual == pytest.approx(alpha.sum() - 0.5 * (w @ w + b * b), rel=1e-6)
+
+
+def test_rows_looked_at_in_pieces_have_the_same_answer(monkeypatch):
+    whole = dcd(strings_problem(), Settings(tol=1e-3))[0]
+    monkeypatch.setattr(module, "LOOKED_AT", 37)
+    monkeypatch.setattr(module, "PREPARED", 0)
+    pieces = dcd(strings_problem(), Settings(tol=1e-3))[0]
+    assert np.array_equal(pieces.duals.rows, whole.duals.rows)
+    np.testing.assert_allclose(pieces.w, whole.w, rtol=1e-9, atol=1e-12)
+    assert pieces.gap == pytest.approx(whole.gap, rel=1e-6)
+
+
+def saved_after(max_passes, folder):
+    """A checkpoint of training that was cut short, and what it came to."""
+    where = Checkpoint(str(folder / "c"), 1e9)
+    settings = Settings(tol=1e-5, max_passes=max_passes, checkpoint=where)
+    return where, dcd(two_problems(), settings)
+
+
+@pytest.mark.parametrize("max_passes", [1, 4, 30])
+def test_resumed_on_a_sample_or_after_it_is_bit_equal(tmp_path, max_passes):
+    settings = Settings(tol=1e-5, max_passes=20000)
+    expected = dcd(two_problems(), settings)
+    where, before = saved_after(max_passes, tmp_path)
+    assert not all(result.converged for result in before)
+    again = dcd(
+        two_problems(),
+        replace(settings, checkpoint=where, resume=True),
+    )
+    for one, other in zip(again, expected, strict=True):
+        assert np.array_equal(one.w, other.w)
+        assert np.array_equal(one.alpha, other.alpha)
+        assert one.gap == other.gap
+
+
+@pytest.mark.parametrize("max_passes", [1, 30])
+def test_a_checkpoint_of_an_earlier_version_which_had_variables_of_all_examples_is_gone_on_from(tmp_path, max_passes):
+    where, before = saved_after(max_passes, tmp_path)
+    with np.load(tmp_path / "c") as file:
+        arrays = dict(file)
+    rows = arrays.pop("rows")
+    assert len(rows) < N
+    for name in ("alpha", "active"):
+        for k in range(len(before)):
+            short = arrays[f"{k}.{name}"]
+            arrays[f"{k}.{name}"] = np.zeros(N, short.dtype)
+            arrays[f"{k}.{name}"][rows] = short
+    if json.loads(arrays["record"].tobytes())["state"]["size"] == N:
+        del arrays["order"]
+    with open(tmp_path / "c", "wb") as file:
+        np.savez(file, **arrays)
+    settings = Settings(tol=1e-5, max_passes=20000, checkpoint=where, resume=True)
+    for result in dcd(two_problems(), settings):
+        assert result.converged
+        assert result.gap <= 1e-5

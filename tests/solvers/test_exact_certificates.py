@@ -166,7 +166,7 @@ def test_a_gap_of_what_is_not_a_number_is_none():
 def test_an_answer_with_a_number_that_is_none_has_diverged_whatever_its_solver_says(wrong):
     numbers = {"w": np.ones(2), "intercept": 0.0, "primal": 1.0, "gap": 0.0} | {wrong: np.nan}
     numbers["w"] = np.ones(2) * numbers["w"]
-    result = Result(alpha=None, dual=1.0, reason=Reason.CONVERGED, passes=1, seconds={}, **numbers)
+    result = Result(duals=None, dual=1.0, reason=Reason.CONVERGED, passes=1, seconds={}, **numbers)
     assert result.reason is Reason.DIVERGED
     assert not result.converged
     assert np.isnan(result.gap)

@@ -36,7 +36,7 @@ def solve_in_groups(name: str, problem: Problem[InMemory], settings: Settings) -
         mine = replace(settings, max_time=clock.left(), on_progress=_later(settings, first))
         one, reason, results = solve(name, part, mine)
         solver, why = solver or one, why or reason
-        found += [replace(result, alpha=None) for result in results]
+        found += [replace(result, duals=None) for result in results]
     settings.budget.release(taken)
     return solver, f"{why}; there is room for {size:,} of {count:,} problems at a time", found
 
@@ -57,7 +57,7 @@ def with_constants(results: list[Result], constant: Mapping[int, float]) -> list
     like = results[0]
     return [
         replace(
-            like, w=np.zeros_like(like.w), intercept=constant[k], alpha=None, primal=0.0, dual=None, gap=None,
+            like, w=np.zeros_like(like.w), intercept=constant[k], duals=None, primal=0.0, dual=None, gap=None,
             reason=Reason.CONVERGED, passes=0, trace=[],
         )
         if k in constant

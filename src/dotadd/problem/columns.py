@@ -160,12 +160,6 @@ class Columns:
         """These problems alone."""
         return Columns(self._codes, [self._signs[k] for k in ks], [self._costs[k] for k in ks], self._weight)
 
-    def within(self, rows: np.ndarray) -> Columns:
-        """The same, but rows that are not among these do not count."""
-        weight = np.zeros(len(self._codes))
-        weight[rows] = 1.0 if self._weight is None else self._weight[rows]
-        return Columns(self._codes, self._signs, self._costs, weight)
-
     @staticmethod
     def beside(several: Sequence[Columns]) -> Columns:
         """The problems of all of these, which are over the same rows with the same codes."""

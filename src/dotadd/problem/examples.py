@@ -148,6 +148,10 @@ class InMemory:
         question."""
         return self.phi.whole and self.mean_length > WIDE
 
+    def take(self, rows: np.ndarray) -> InMemory:
+        """phi over these rows, of which nothing is kept."""
+        return InMemory(self._phi, self.batch.take(rows), dtype=self.dtype, threads=self._threads)
+
     reads_ahead = False
     """Nothing has to be read."""
 

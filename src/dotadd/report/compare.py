@@ -57,7 +57,7 @@ class SolverRun:
     @classmethod
     def of(cls, solver: str, results: Iterable[Result], seconds: float, untrained: float) -> SolverRun:
         """Without weights and dual variables, which nobody looks at here and which may be large."""
-        return cls(solver, [replace(one, w=np.empty(0), alpha=None) for one in results], seconds, untrained)
+        return cls(solver, [replace(one, w=np.empty(0), duals=None) for one in results], seconds, untrained)
 
     @property
     def primal(self) -> float:

@@ -56,10 +56,10 @@ class Judge:
         """
         margins = piece.margins(output, self.intercept, self.k)
         alpha, sign, cost = np.asarray(self.alpha[mine]), piece.columns.sign(self.k), piece.columns.cost(self.k)
-        self._count(margins, alpha, sign, cost, norms, terms, beside)
+        self.count(margins, alpha, sign, cost, norms, terms, beside)
         return margins
 
-    def _count(
+    def count(
         self,
         margins: np.ndarray,
         alpha: np.ndarray,
@@ -69,6 +69,7 @@ class Judge:
         terms: int,
         beside: float = 0.0,
     ) -> None:
+        """The same, given the margins, and what lies beside these rows."""
         rounding = Rounding(terms, self.length, self.intercept)
         self.rows += RowSums.of(self.problem.loss, margins, alpha, sign, cost, norms, rounding, beside=beside)
 
@@ -142,7 +143,7 @@ class FreeJudge(Judge):
         for mine in self._stretches_of_rows():
             margins = (self.output[mine] + self.intercept) * self.sign[mine]
             alpha, norms = self.alpha[mine] * self._scales(mine), np.full(len(margins), self.farthest)
-            self._count(margins, alpha, self.sign[mine], self.cost[mine], norms, self.terms)
+            self.count(margins, alpha, self.sign[mine], self.cost[mine], norms, self.terms)
             let_go(self.output, self.sign, self.cost)
 
     def compare(self, slots: slice, sums: Sequence[np.ndarray]) -> None:

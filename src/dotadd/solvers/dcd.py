@@ -35,7 +35,7 @@ the multiplier, updated after each pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -53,7 +53,7 @@ from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.proof import RowSums
-from dotadd.solvers.result import Progress, Reason, Result, passes_left, relative_gap
+from dotadd.solvers.result import Progress, Reason, Result, Support, passes_left, relative_gap
 from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.sample import Sample
 from dotadd.solvers.saving import Saved, Saving, State
@@ -79,6 +79,10 @@ LOOK, TAIL, AFTER = "look", "tail", "after"
 COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next")
 
 
+Seen = tuple[np.ndarray, list[np.ndarray], np.ndarray]
+"""Numbers of rows, <w, phi(z_i)> of each for several w, and |phi(z_i)|^2."""
+
+
 class CreepingError(Exception):
     """Another solver should go on from these results, which nothing is proved of."""
 
@@ -92,10 +96,11 @@ class _State(Run):
 
     alpha: np.ndarray
 
-    def __init__(self, problem: Problem[InMemory], k: int, alpha: np.ndarray, w: np.ndarray, rng: np.ndarray) -> None:
+    def __init__(self, sample: Sample, k: int, alpha: np.ndarray, w: np.ndarray, rng: np.ndarray) -> None:
         super().__init__(k, w, alpha)
-        self.problem = problem
-        self.sign, self.cost = problem.columns.sign(k), problem.columns.cost(k)
+        self.sample = sample
+        self.over_sample()
+        problem = sample.whole_problem
         self.active = (self.cost > 0.0).astype(np.uint8)
         self.centre = problem.centre(k)
         self.began = 0.0 if self.centre is None else 0.5 * squared_length(self.centre.w)
@@ -111,9 +116,39 @@ class _State(Run):
         self.gap = np.nan
         self.restart()
 
+    def over_sample(self) -> None:
+        """Its variables are those of the examples that are visited now."""
+        self.problem = problem = self.sample.problem
+        self.sign, self.cost = problem.columns.sign(self.k), problem.columns.cost(self.k)
+
+    def move(self, stay: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+        """Go on with the examples that are visited now: those of before in `stay` are at the places `old` among them,
+        and new ones that are to move at the places `new`."""
+        if self.order is not None:  # of a pass that was cut short
+            to = np.full(len(stay), -1)
+            to[stay] = old
+            order = to[self.unvisited]
+            self.order, self.descent.visited = order[order >= 0].astype(self.order.dtype), 0
+        self.over_sample()
+        alpha, active = np.zeros(len(self.cost)), np.zeros(len(self.cost), np.uint8)
+        alpha[old], active[old], active[new] = self.alpha[stay], self.active[stay], 1
+        self.alpha, self.active = alpha, active
+        if self.judge is not None:  # what it knows of rows stands
+            self.judge.alpha = alpha
+
     @property
     def intercept(self) -> float:
         return self.descent.b
+
+    @property
+    def rows(self) -> int:
+        """How many examples there are, visited or not."""
+        return len(self.sample.whole_problem.examples)
+
+    @property
+    def duals(self) -> np.ndarray | Support:
+        rows = self.sample.rows
+        return self.alpha if rows is None else Support(rows, self.alpha, self.rows)
 
     @property
     def variables(self) -> Variables:
@@ -128,13 +163,13 @@ class _State(Run):
 
     def restore(self, saved: Saved) -> None:
         super().restore(saved)
-        self.active[:], self.descent.numbers[:], self.rng[:] = (saved[name] for name in ("active", "numbers", "rng"))
+        self.active, self.descent.numbers[:], self.rng[:] = (saved[name] for name in ("active", "numbers", "rng"))
         for name in COUNTED:
             if (counted := saved.get(name)) is not None:  # earlier versions had fewer
                 setattr(self, name, counted)
         self.order = saved.get("order")
         if saved["sums"] is not None:
-            self.judge = self.new_judge(self.problem)
+            self.judge = self.new_judge()
             self.judge.rows, self.judge.seen = RowSums(**saved["sums"]), True
 
     def aim(self, tol: float, *, tighter: bool) -> None:
@@ -156,8 +191,16 @@ class _State(Run):
         self.descent.forget_thresholds()
         numbers[ACTIVE] = self.active.sum()
 
-    def new_judge(self, problem: Problem[InMemory]) -> Judge:
-        return Judge(problem, self.k, self.w, self.alpha, self.intercept)
+    def new_judge(self) -> Judge:
+        return Judge(self.problem, self.k, self.w, self.alpha, self.intercept)
+
+    def judged(self) -> float:
+        """All rows were seen: note the gap, and return the primal."""
+        assert self.judge is not None
+        self.judge.conclude()
+        primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept, self.centre)
+        self.gap, self.stretch = relative_gap(primal, self.judge.rows.gaps), 1.0
+        return primal
 
     def tail_pays(self, nonzeros: float, features: Callable[[], int], settings: Settings) -> bool:
         """Whether to solve for all active examples at once now."""
@@ -199,7 +242,7 @@ class _State(Run):
         assert self.judge is not None
         primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept, self.centre)
         dual = primal - self.judge.rows.gaps
-        return Progress(self.passes, seconds, primal, dual, self.gap, int(self.active.sum()), len(self.alpha))
+        return Progress(self.passes, seconds, primal, dual, self.gap, int(self.active.sum()), self.rows)
 
     def look_later(self, tol: float, bulk: bool) -> None:
         """Decide after a look at all margins, at which estimate of the gap to take the next one."""
@@ -243,7 +286,7 @@ class _State(Run):
         relative = relative_gap(primal, abs(gap)) if primal != 0.0 else 0.0
         self.passes += 1
         self.order = None
-        return Progress(self.passes, seconds, primal, dual, relative, descent.active, len(self.alpha), sample)
+        return Progress(self.passes, seconds, primal, dual, relative, descent.active, self.rows, sample)
 
 
 def dcd(
@@ -261,46 +304,41 @@ def dcd(
     """
     clock = Clock(settings.max_time)
     clock.seconds = seconds = {"expand": 0.0, "descend": 0.0, "tail": 0.0, "certify": 0.0}
+    bulk = problem.examples.bulk and problem.loss is not Loss.LOGISTIC  # whose dual variables are never 0
+    sample = Sample(problem, settings.rng(), grows=bulk and shrink and alphas is None)
     if alphas is None:
-        starts = [problem.dual_variables() for _ in range(len(problem))]
+        starts = [sample.problem.dual_variables() for _ in range(len(problem))]
     else:
         starts = [_within_bounds(problem, k, alpha) for k, alpha in enumerate(alphas)]
-    rng = settings.rng()
-    bulk = problem.examples.bulk and problem.loss is not Loss.LOGISTIC  # whose dual variables are never 0
-    sample = Sample(problem, rng, grows=bulk and shrink and alphas is None)
     ws = [problem.origin(k) for k in range(len(problem))]
     if any(alpha.any() for alpha in starts):
         problem.examples.add([alpha * problem.columns.sign(k) for k, alpha in enumerate(starts)], ws)
-    states = [
-        _State(problem, k, alpha, w, settings.rng(k)) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))
-    ]
+    states = [_State(sample, k, alpha, w, settings.rng(k)) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
     for state in states:
-        state.active[sample.problem.columns.cost(state.k) == 0.0] = 0
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
-    norms = problem.examples.squared_norms()
     tails, nonzeros = shrink and has_tail(problem), problem.examples.mean_length
     features = cache(partial(features_met, problem.examples))
-    step = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}.get(problem.intercept, max(float(norms.mean()), 1e-3))
-    norms += step
     seconds["expand"] = clock.elapsed()
 
     saving = Saving(settings, clock, states, sample.state)
     if (saved := saving.resume()) is not None:
         sample.restore(saved)
+        for state in states:
+            state.over_sample()
     with clock:
         limit = Reason.MAX_PASSES
         try:
             if alphas is not None:
                 with clock.anywhere():
-                    _measure(sample, states, norms, step, settings.tol, seconds)
+                    _look(sample, states, states, settings.tol, seconds)
                 for state in states:
                     state.reason = Reason.CONVERGED if state.gap <= settings.tol else None
             while running := [state for state in states if state.reason is None and state.passes < settings.max_passes]:
                 saving.between_steps()
                 if not any(state.next for state in running):
-                    for state in _pass(problem, running, norms, step, shrink, clock):
-                        progress = state.end_pass(clock.elapsed(), step, None if sample.whole else sample.size)
+                    for state in _pass(sample, running, shrink, clock):
+                        progress = state.end_pass(clock.elapsed(), sample.step, None if sample.whole else sample.size)
                         state.tell(progress, clock, settings.on_progress)
                         if state.ready():
                             state.next = LOOK
@@ -325,7 +363,7 @@ def dcd(
                         continue
                     sample.grow()
                 with clock.anywhere():
-                    _measure(sample, ready, norms, step, settings.tol, seconds)
+                    _look(sample, states, ready, settings.tol, seconds)
                 for state in ready:
                     if state.next == AFTER:
                         state.tell(state.after_tail(clock.elapsed()), clock, settings.on_progress)
@@ -342,11 +380,14 @@ def dcd(
             state.reason = limit
         try:
             with clock.proof():
-                _measure(Sample(problem, rng, grows=False), unfinished, norms, step, settings.tol, seconds)
+                sample.all()
+                if sample.rows is not None:  # what is known of others may be of a sample, too
+                    unfinished += [state for state in states if state.reason is Reason.DIVERGED]
+                _look(sample, states, unfinished, settings.tol, seconds)
                 for state in states:
                     state.stretched()
                 with clock.timed("certify"):
-                    certificates = certify(problem, [state.judge or state.new_judge(problem) for state in states])
+                    certificates = certify(sample.problem, [state.judge or state.new_judge() for state in states])
             for state, certificate in zip(states, certificates, strict=True):
                 state.certificate = certificate
                 if state.reason is Reason.CONVERGED and certificate.gap > settings.tol:
@@ -360,10 +401,8 @@ def dcd(
 
 
 def _pass(
-    problem: Problem[InMemory],
+    sample: Sample,
     states: list[_State],
-    norms: np.ndarray,
-    step: float,
     shrink: bool,
     clock: Clock,
 ) -> list[_State]:
@@ -375,7 +414,7 @@ def _pass(
     is less than the proof will take. Problems are shared out to threads; each has random numbers of its own, so that
     the bits are the same on any number of them.
     """
-    examples = problem.examples
+    problem, examples, norms, step = sample.problem, sample.problem.examples, sample.norms, sample.step
     if not examples.in_memory:
         if any(state.order is None for state in states):  # otherwise a pass that was cut short goes on
             order = row_numbers(np.logical_or.reduce([state.active for state in states]))
@@ -410,41 +449,91 @@ def _pass(
     return [state for state, ended in zip(states, done, strict=True) if ended]
 
 
-def _measure(
-    sample: Sample, states: list[_State], norms: np.ndarray, step: float, tol: float, seconds: dict[str, float]
-) -> None:
-    """Compute all margins of the sample, and from them primal and gap; wake the examples that would move."""
-    if not states:
+def _look(sample: Sample, states: list[_State], asked: list[_State], tol: float, seconds: dict[str, float]) -> None:
+    """Compute all margins of the sample, and from them the primal and the gap of those that are asked about; wake the
+    examples that would move."""
+    if not asked:
         return
     began = perf_counter()
-    problem, rows = sample.problem, sample.rows
-    if problem.intercept is Intercept.FREE:  # Ctrl-C may come at any place, and alpha has to go with its w
-        alphas, ws = [state.alpha.copy() for state in states], [problem.zeros() for _ in states]
-        changes = [balance(alpha, state.sign) for alpha, state in zip(alphas, states, strict=True)]
-        for w, state in zip(ws, states, strict=True):
-            w[:] = state.w
-        problem.examples.add(changes, ws)
-        for state, w, alpha in zip(states, ws, alphas, strict=True):
-            state.w[:], state.alpha[:] = w, alpha
-    for state, output in zip(states, problem.outputs([state.w for state in states], rows), strict=True):
-        if rows is not None:  # the others have cost 0: whatever their output, they do not count
-            given, output = output, np.zeros(len(problem.examples))
-            output[rows] = given
+    if sample.problem.intercept is Intercept.FREE:
+        _balance(sample.problem, asked)
+    for state in asked:
         state.restart()
-        cost = problem.columns.cost(state.k)
-        if problem.intercept is Intercept.FREE:
-            state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, state.sign, cost)
-        state.judge = state.new_judge(problem)
-        margins = state.judge.see(problem, slice(None), output, norms, problem.examples.longest, beside=step)
-        state.judge.conclude()
-        sums = state.judge.rows
-        primal = sums.primal(state.w, problem.intercept, state.intercept, state.centre)
-        state.gap, state.stretch = relative_gap(primal, sums.gaps), 1.0
-        if state.gap > tol:
-            t, state.gap = stretch(problem, state.k, margins, primal, sums)
-            state.stretch = t if state.gap <= tol else 1.0
-        state.active[:] = would_move(int(problem.loss), margins, cost, state.alpha)
+    if sample.rows is None:
+        _look_at_visited(sample, asked, tol)
+    else:
+        _look_at_all(sample, states, asked)
     seconds["certify"] += perf_counter() - began
+
+
+def _balance(problem: Problem[InMemory], states: list[_State]) -> None:
+    """Make sum_i alpha_i y_i = 0. Ctrl-C may come at any place, and alpha has to go with its w."""
+    alphas, ws = [state.alpha.copy() for state in states], [problem.zeros() for _ in states]
+    changes = [balance(alpha, state.sign) for alpha, state in zip(alphas, states, strict=True)]
+    for w, state in zip(ws, states, strict=True):
+        w[:] = state.w
+    problem.examples.add(changes, ws)
+    for state, w, alpha in zip(states, ws, alphas, strict=True):
+        state.w[:], state.alpha[:] = w, alpha
+
+
+def _look_at_visited(sample: Sample, states: list[_State], tol: float) -> None:
+    """The same where all examples are visited."""
+    problem = sample.problem
+    for state, output in zip(states, problem.outputs([state.w for state in states]), strict=True):
+        if problem.intercept is Intercept.FREE:
+            state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, state.sign, state.cost)
+        state.judge = state.new_judge()
+        margins = state.judge.see(
+            problem, slice(None), output, sample.norms, problem.examples.longest, beside=sample.step
+        )
+        primal = state.judged()
+        if state.gap > tol:
+            t, state.gap = stretch(problem, state.k, margins, primal, state.judge.rows)
+            state.stretch = t if state.gap <= tol else 1.0
+        state.active[:] = would_move(int(problem.loss), margins, state.cost, state.alpha)
+
+
+def _look_at_all(sample: Sample, states: list[_State], asked: list[_State]) -> None:
+    """The same where few are: one stretch of rows after the other, of which those are visited from now on that would
+    move; and of those that were visited, the ones that may have to come back."""
+    problem, ws = sample.whole_problem, [state.w for state in asked]
+    seen: Iterable[Seen] = ((piece, *sample.outputs(ws, piece)) for piece in sample.pieces())
+    if problem.intercept is Intercept.FREE:
+        seen = _with_best_intercepts(problem, asked, list(seen))
+    for state in asked:
+        state.judge = state.new_judge()
+    moving: list[list[np.ndarray]] = [[] for _ in asked]
+    for piece, outputs, norms in seen:
+        (mine, at), columns = sample.among(piece), problem.columns.take(piece)
+        for state, output, found in zip(asked, outputs, moving, strict=True):
+            assert state.judge is not None
+            sign, cost, alpha = columns.sign(state.k), columns.cost(state.k), np.zeros(len(piece))
+            alpha[at] = state.alpha[mine]
+            margins = (output + state.intercept) * sign
+            state.judge.count(margins, alpha, sign, cost, norms, problem.examples.longest)
+            moves = would_move(int(problem.loss), margins, cost, alpha)
+            state.active[mine] = moves[at]
+            moves[at] = 0
+            found.append(piece[np.flatnonzero(moves)])
+    for state in asked:
+        state.judged()
+    wanted = [np.concatenate(found) for found in moving]
+    stay = np.logical_or.reduce([(state.alpha != 0.0) | (state.active > 0) for state in states])
+    old = sample.visit(stay, np.unique(np.concatenate(wanted)))
+    more = {state.k: sample.places(rows) for state, rows in zip(asked, wanted, strict=True)}
+    for state in states:
+        state.move(stay, old, more.get(state.k, old[:0]))
+
+
+def _with_best_intercepts(problem: Problem[InMemory], states: list[_State], seen: list[Seen]) -> list[Seen]:
+    """Give each its best intercept, which takes the outputs of all rows."""
+    rows = np.concatenate([piece for piece, _, _ in seen])
+    for at, state in enumerate(states):
+        output = np.concatenate([outputs[at] for _, outputs, _ in seen])
+        sign, cost = problem.columns.sign(state.k, rows), problem.columns.cost(state.k, rows)
+        state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, cost)
+    return seen
 
 
 def _visits_left(states: list[_State], settings: Settings) -> float:
@@ -455,7 +544,7 @@ def _visits_left(states: list[_State], settings: Settings) -> float:
     for state in states:
         if SEEN <= state.passes < settings.max_passes:
             left = min(passes_left(state.trace, settings.tol, SEEN // 2), FORESEEN * state.passes)
-            total += left * state.trace[-1].active / len(state.alpha)
+            total += left * state.trace[-1].active / state.rows
     return total
 
 

@@ -21,11 +21,10 @@ import numpy as np
 
 from dotadd._util.interrupts import Interrupts, following
 from dotadd._util.threads import for_each, one_blas_thread
-from dotadd.core.block import row_numbers
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Problem
 from dotadd.solvers.clock import Clock, StoppedError
-from dotadd.solvers.result import Reason, Result
+from dotadd.solvers.result import Reason, Result, Support
 from dotadd.solvers.run import Settings
 from dotadd.solvers.table import SOLVERS, Needs, solve, tall
 
@@ -40,26 +39,16 @@ class Left:
 
     solver: str
     result: Result
-    rows: np.ndarray
-    values: np.ndarray
 
     @classmethod
     def by(cls, solver: str, result: Result) -> Left | None:
         """What this answer leaves; None where there is nothing to start from."""
-        none = np.empty(0, np.uint32)
         if SOLVERS[solver].needs is Needs.PASSES:
-            return cls(solver, replace(result, alpha=None, trace=[]), none, np.empty(0))
-        if not SOLVERS[solver].warm or result.alpha is None:
+            return cls(solver, replace(result, duals=None, trace=[]))
+        if not SOLVERS[solver].warm or result.duals is None:
             return None
-        rows = row_numbers(result.alpha > 0.0)
-        return cls(solver, replace(result, w=result.w[:0], alpha=None, trace=[]), rows, result.alpha[rows])
-
-    def start(self, rows: int) -> Result:
-        if not len(self.rows):
-            return self.result
-        alpha = np.zeros(rows)
-        alpha[self.rows] = self.values
-        return replace(self.result, alpha=alpha)
+        short = result.duals if isinstance(result.duals, Support) else Support.of(result.duals)
+        return cls(solver, replace(result, w=result.w[:0], duals=short, trace=[]))
 
 
 def path(
@@ -135,7 +124,7 @@ def _solved(
     if left is not None:
         name = left[0].solver if SOLVERS[left[0].solver].needs is Needs.PASSES else name
         if name != "auto" or not tall(problem):  # otherwise coordinate descent may creep, and begins where it can tell
-            start = [one.start(len(problem.examples)) for one in left]
+            start = [one.result for one in left]
     settings = replace(settings, max_time=clock.left(), on_progress=None)
     solver, _, results = solve(name, problem, settings, start)
     require_ended(results)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dotadd.core.block import squared_length
+from dotadd.core.block import row_numbers, squared_length
 
 
 class Reason(Enum):
@@ -70,6 +70,24 @@ def passes_left(trace: Sequence[Progress], tol: float, back: int) -> float:
     return max(0.0, math.log(tol / now.gap) / math.log(now.gap / before.gap)) * (now.passes - before.passes)
 
 
+class Support(NamedTuple):
+    """The dual variables of so many rows in short: those that may differ from 0, and which rows they belong to."""
+
+    rows: np.ndarray
+    values: np.ndarray
+    total: int
+
+    @classmethod
+    def of(cls, alpha: np.ndarray) -> Support:
+        rows = row_numbers(alpha)
+        return cls(rows, alpha[rows], len(alpha))
+
+    def array(self) -> np.ndarray:
+        alpha = np.zeros(self.total)
+        alpha[self.rows] = self.values
+        return alpha
+
+
 @dataclass(frozen=True)
 class Result:
     """The answer to one binary problem, with the proof of how good it is.
@@ -81,7 +99,8 @@ class Result:
 
     w: np.ndarray
     intercept: float
-    alpha: np.ndarray | None
+    duals: np.ndarray | Support | None
+    """The dual variables, in short where most rows were never visited; `alpha` has those of all rows."""
     primal: float
     dual: float | None
     gap: float | None
@@ -98,6 +117,11 @@ class Result:
     kept_rows: int = 0
     kept_bytes: int = 0
     """Rows of phi that were made once and kept, and the bytes that they took."""
+
+    @property
+    def alpha(self) -> np.ndarray | None:
+        """The dual variables of all rows."""
+        return self.duals.array() if isinstance(self.duals, Support) else self.duals
 
     @property
     def usable(self) -> bool:

@@ -12,7 +12,7 @@ from dotadd._util.memory import Budget
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.clock import Clock
 from dotadd.solvers.proof import Certificate
-from dotadd.solvers.result import Progress, Reason, Result
+from dotadd.solvers.result import Progress, Reason, Result, Support
 from dotadd.solvers.saving import Saved, State
 
 
@@ -105,6 +105,11 @@ class Run:
         """The objective is all that is known: there are no dual variables, or nobody asked for the proof."""
         self.certificate, self._without_dual = Certificate.missing(b)._replace(primal=primal), True
 
+    @property
+    def duals(self) -> np.ndarray | Support | None:
+        """The dual variables that the answer has."""
+        return self.alpha
+
     def result(self, seconds: dict[str, float]) -> Result:
         assert self.reason is not None
         assert self.certificate is not None
@@ -112,7 +117,7 @@ class Run:
         return Result(
             w=self.w,
             intercept=intercept,
-            alpha=self.alpha,
+            duals=self.duals,
             primal=primal,
             dual=None if self._without_dual else dual,
             gap=None if self._without_dual else gap,

@@ -1,18 +1,22 @@
-"""Sample: the examples that take part in dual coordinate descent so far."""
+"""Sample: the examples that take part in dual coordinate descent so far, and those among them that are visited."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from dotadd.core.block import row_numbers
+from dotadd.core.block import row_type
 from dotadd.problem.examples import InMemory
-from dotadd.problem.problem import Problem
+from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.run import shuffle
 from dotadd.solvers.saving import Saved, State
 
 FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
+LOOKED_AT = 1 << 20  # rows whose margins are computed at a time
+PREPARED = 1 << 24  # rows for which what can be computed once, such as their lengths, is kept
+STEP = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}  # by which the intercept moves with an alpha
 
 
 class Sample:
@@ -23,44 +27,102 @@ class Sample:
     many examples is much cheaper than visiting them one by one, it pays to find w on a sample, to double the sample,
     and to visit only the newcomers that the DOT finds on the wrong side of the margin.
 
-    Examples outside have cost 0 in `problem`; `rows` is None for all.
+    `problem` is over the examples that are visited, `rows` their numbers among all, in order. All that coordinate
+    descent keeps for an example it keeps for these alone, so that a hundred million others take no room but their own.
+    Where a sample does not grow, all examples are visited, and `rows` is None. `norms` are |phi(z_i)|^2 + step of those
+    that are visited, step being by how much the intercept moves with an alpha.
     """
 
+    rows: np.ndarray | None
+
     def __init__(self, problem: Problem[InMemory], rng: np.ndarray, *, grows: bool) -> None:
-        self.whole_problem = problem
-        self.size = len(problem.examples)
-        if grows and self.size > FIRST:
-            self.order = row_numbers(np.ones(self.size, np.bool_))
+        self.whole_problem, self.problem = problem, problem
+        self.size, self.rows = len(problem.examples), None
+        grows = grows and self.size > FIRST
+        self.order: np.ndarray = np.empty(0, row_type(self.size))
+        self.norms = self._some_norms() if grows else problem.examples.squared_norms()
+        self.step = STEP.get(problem.intercept, max(float(self.norms.mean()), 1e-3))
+        self.norms += self.step
+        if grows:
+            self.order = np.arange(self.size, dtype=self.order.dtype)
             shuffle(self.order, rng)
             self.size = FIRST
-        self._choose()
+            self._visit(np.sort(self.order[:FIRST]))
+
+    def _some_norms(self) -> np.ndarray:
+        """|phi(z_i)|^2 of examples that are spread evenly over all."""
+        examples = self.whole_problem.examples
+        squared = examples.take(np.linspace(0, self.size - 1, FIRST).astype(np.int64)).squared_norms()
+        if examples.on_norms is not None:
+            examples.on_norms(squared)
+        return squared
 
     def state(self) -> State:
         """What `restore` needs."""
-        return {"size": self.size} if self.whole else {"size": self.size, "order": self.order}
+        if self.rows is None:
+            return {}
+        return {"size": self.size, "order": self.order, "rows": self.rows}
 
     def restore(self, saved: Saved) -> None:
-        self.size = saved["size"]
-        if self.size < len(self.whole_problem.examples):
-            self.order = saved["order"]
-        self._choose()
+        if self.rows is None:
+            return
+        self.size, order, rows = saved["size"], saved.get("order"), saved.get("rows")
+        self.order = self.order[:0].copy() if order is None else order
+        if rows is None:  # earlier versions had variables of all examples
+            rows = np.arange(len(self.whole_problem.examples), dtype=self.order.dtype)
+        self._visit(rows)
 
     @property
     def whole(self) -> bool:
-        return self.rows is None
+        """Whether all examples take part."""
+        return self.size == len(self.whole_problem.examples)
 
     def grow(self) -> None:
         """Twice as many, or all if that leaves less than as many again."""
         self.size *= 2
         if 2 * self.size > len(self.order):
-            self.size = len(self.order)
-        self._choose()
+            self.all()
 
-    def _choose(self) -> None:
-        self.problem = self.whole_problem
-        self.rows: np.ndarray | None = None
-        if self.size < len(self.problem.examples):
-            self.rows = np.sort(self.order[: self.size]).astype(np.int64)
-            self.problem = replace(self.problem, columns=self.problem.columns.within(self.rows))
-        else:
-            self.order = np.empty(0, np.uint32)  # of many millions of rows
+    def all(self) -> None:
+        """Let all examples take part."""
+        self.size, self.order = len(self.whole_problem.examples), self.order[:0].copy()
+
+    def pieces(self) -> Iterator[np.ndarray]:
+        """The numbers of the examples that take part, in order, some at a time."""
+        some = None if self.whole else np.sort(self.order[: self.size])
+        step = self.size if self.whole_problem.examples.whole else LOOKED_AT
+        for first in range(0, self.size, step):
+            stop = min(first + step, self.size)
+            yield np.arange(first, stop, dtype=self.order.dtype) if some is None else some[first:stop]
+
+    def outputs(self, ws: list[np.ndarray], piece: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """<w, phi(z_i)> of the examples of a piece for each of several w, and |phi(z_i)|^2."""
+        examples = self.whole_problem.examples
+        if len(examples) <= PREPARED:
+            return examples.dot(ws, piece), examples.squared_norms(piece)
+        some = examples.take(piece)
+        return some.dot(ws), some.squared_norms()
+
+    def among(self, piece: np.ndarray) -> tuple[slice, np.ndarray]:
+        """Which of the visited examples are in this piece, and where in it they are."""
+        assert self.rows is not None
+        mine = slice(*np.searchsorted(self.rows, [piece[0], piece[-1] + 1]).tolist())
+        return mine, np.searchsorted(piece, self.rows[mine])
+
+    def visit(self, stay: np.ndarray, more: np.ndarray) -> np.ndarray:
+        """Visit those that have a flag in `stay` from now on, and `more`; returns where the former are now."""
+        assert self.rows is not None
+        old = self.rows[stay]
+        self._visit(np.sort(np.concatenate([old, more])))
+        return np.searchsorted(self.rows, old)
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Where these are among the visited examples."""
+        assert self.rows is not None
+        return np.searchsorted(self.rows, rows)
+
+    def _visit(self, rows: np.ndarray) -> None:
+        self.rows = rows
+        problem = self.whole_problem
+        self.problem = replace(problem, examples=problem.examples.take(rows), columns=problem.columns.take(rows))
+        self.norms = self.problem.examples.squared_norms() + self.step
