@@ -23,6 +23,7 @@ from dotadd._util.atomic import replacing
 from dotadd.genome import simulate
 from dotadd.genome.windows import Windows
 from dotadd.model import evaluation
+from dotadd.sources.base import Source
 from dotadd.sources.convert import convert
 
 ROOT = Path(__file__).parents[2]
@@ -63,14 +64,21 @@ class Features:
         return f"d = {self.degree}, " + ("explicit" if self.bits is None else f"{self.bits} bits")
 
 
-class Data:
-    """The windows as Arrow files in a folder, cut when they are first asked for; simulated ones if tiny."""
+def files() -> tuple[Path, Path]:
+    """The genome and its annotation."""
+    return datasets.existing(FOLDER / "chr19.fa.xz"), datasets.existing(FOLDER / "chr19.gff3.xz")
 
-    def __init__(self, folder: Path, tiny: bool) -> None:
+
+class Data:
+    """The windows as Arrow files in a folder, cut when they are first asked for; simulated ones if tiny.
+
+    `every` takes every position of both strands, and not only AG.
+    """
+
+    def __init__(self, folder: Path, tiny: bool, *, every: bool = False) -> None:
         self.folder, self.tiny = folder, tiny
         if not tiny:
-            files = (datasets.existing(FOLDER / name) for name in ("chr19.fa.xz", "chr19.gff3.xz"))
-            self._whole = Windows(*files, signal="acceptor", part="train", holdout=0.2, seed=0)
+            self._whole = Windows(*files(), signal="acceptor", part="train", holdout=0.2, seed=0, every=every)
 
     def train(self, size: int | None) -> Path:
         """So many windows to train on, drawn at random from all; None is all."""
@@ -83,6 +91,11 @@ class Data:
         some.genome, some.annotation = self._whole.genome, self._whole.annotation  # read once
         convert(some, path)
         return path
+
+    @property
+    def held_out(self) -> Source:
+        """The windows to test with, as a source."""
+        return dotadd.open(self.test) if self.tiny else self._whole.held_out()
 
     @property
     def test(self) -> Path:
@@ -121,9 +134,10 @@ class Trained:
     peak: int  # bytes
 
 
-def train(data: Path, features: Features, model: Path, solver: str = "dcd") -> Trained:
-    """Train in a process of its own, which saves the model."""
-    run = [sys.executable, "-c", TRAIN, str(data), "-o", str(model), "--features", features.expression]
+def train(data: Path | Sequence[str], features: Features, model: Path, solver: str = "dcd") -> Trained:
+    """Train in a process of its own, which saves the model, on a file or on what these options say."""
+    given = [str(data)] if isinstance(data, Path) else data
+    run = [sys.executable, "-c", TRAIN, *given, "-o", str(model), "--features", features.expression]
     run += ["--solver", solver, "--tol", str(TOLERANCE), "--quiet"]
     began = perf_counter()
     done = subprocess.run(run, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -145,9 +159,14 @@ def warm(data: Data, features: Features, solver: str = "dcd") -> None:
 
 def auprc(model: Path, test: Path) -> float:
     """Area under the precision-recall curve on the windows of a file."""
-    found = [(chunk.y, scores) for chunk, scores in dotadd.load(model).decision_chunks(dotadd.open(test))]
+    return evaluation.auprc(*scored(model, dotadd.open(test)))
+
+
+def scored(model: Path, windows: Source) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the windows are true sites, and what the model makes of each."""
+    found = [(chunk.y > 0, scores) for chunk, scores in dotadd.load(model).decision_chunks(windows)]
     truth, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return evaluation.auprc(truth > 0, scores)
+    return truth, scores
 
 
 class Table:
@@ -193,6 +212,11 @@ class Table:
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def size_of(text: str) -> int | None:
+    """A number of windows as the command line has it; None is all."""
+    return None if text == "all" else int(float(text))
 
 
 def with_section(page: Path | None, section: str) -> None:

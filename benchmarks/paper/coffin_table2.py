@@ -208,10 +208,6 @@ def main(
                     table.add(*line)
 
 
-def size_of(text: str) -> int | None:
-    return None if text == "all" else int(float(text))
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="a few hundred simulated windows")
@@ -223,7 +219,7 @@ if __name__ == "__main__":
     if unknown := sorted(set(names) - set(ROWS)):
         parser.error(f"there is no row {unknown[0]}; choose among {', '.join(ROWS)}")
     try:
-        sizes = [size_of(size) for size in arguments.sizes.split(",")] if arguments.sizes else None
+        sizes = [coffin.size_of(size) for size in arguments.sizes.split(",")] if arguments.sizes else None
     except ValueError:
         parser.error(f"--sizes {arguments.sizes}: numbers or all, with commas between them")
     main(tiny=arguments.tiny, names=names, sizes=sizes, page=arguments.write)

@@ -36,7 +36,7 @@ from benchmarks import (  # noqa: E402
     time_left,
 )
 from benchmarks.locality import block_method, measuring, visits  # noqa: E402
-from benchmarks.paper import coffin, coffin_figure1, coffin_table2, cutting_planes  # noqa: E402
+from benchmarks.paper import coffin, coffin_figure1, coffin_growth, coffin_table2, cutting_planes  # noqa: E402
 from dotadd import LinearSVM  # noqa: E402
 
 
@@ -312,6 +312,26 @@ def test_each_row_of_table_2_stands_beside_figures_of_the_paper_for_its_solver()
                 assert float(ratio.strip("*x").replace(",", "")) == pytest.approx(
                     float(seconds.replace(",", "")) / 2, abs=1
                 )
+
+
+def test_the_growth_of_cost_is_told_by_exponents_and_drawn(tmp_path):
+    page, picture = tmp_path / "page.md", tmp_path / "growth.svg"
+    page.write_text("<!-- coffin_growth -->\n<!-- /coffin_growth -->\n")
+    coffin_growth.main(tiny=True, only=["AG"], page=page, picture=picture)
+    _, _, _, first, second, _ = page.read_text().splitlines()
+    rows = [dict(zip(coffin_growth.COLUMNS, line[2:-2].split(" | "), strict=True)) for line in (first, second)]
+    assert [row["windows"] for row in rows] == ["400", "800"]
+    for row in rows:
+        assert float(row["gap"]) <= coffin.TOLERANCE
+        assert 0.5 < float(row["auROC"]) <= 1.0
+        assert CHANCE < float(row["auPRC"]) <= 1.0
+    assert "windows" in picture.read_text()
+
+    def point(rows, seconds):
+        trained = coffin.Trained("dcd", rows, 1, 2 * seconds, seconds, 1, 0.01, 1.0, 1.0, 1)
+        return coffin_growth.Point("AG", rows, trained, 0.9, 0.5)
+
+    assert coffin_growth.exponent(point(10**4, 3.0), point(10**2, 0.3)) == pytest.approx(0.5)
 
 
 def test_ocas_needs_fewer_planes_than_the_methods_without_its_line_search(tmp_path, capsys):

@@ -99,7 +99,7 @@ class InMemory:
 
     @property
     def dim(self) -> int:
-        return self.phi.dim
+        return self._phi.dim
 
     @property
     def in_memory(self) -> bool:
@@ -140,7 +140,7 @@ class InMemory:
     @property
     def bulk(self) -> bool:
         """Whether `dot` of many rows is much faster than visiting them one by one."""
-        return self.phi.bulk
+        return self._phi.bulk
 
     @property
     def whole(self) -> bool:

@@ -47,7 +47,7 @@ import numpy as np
 from dotadd._util.threads import for_each
 from dotadd.core.block import row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term
-from dotadd.problem.examples import InMemory
+from dotadd.problem.examples import InMemory, Seen
 from dotadd.problem.problem import Intercept, Problem, features_met
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
@@ -77,10 +77,6 @@ LOOK_ANYWAY = 32  # passes, and twice, four times as many: examples may have bee
 SEEN = 20  # passes, before the number of those that are left is estimated
 LOOK, TAIL, AFTER = "look", "tail", "after"
 COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next")
-
-
-Seen = tuple[np.ndarray, list[np.ndarray], np.ndarray]
-"""Numbers of rows, <w, phi(z_i)> of each for several w, and |phi(z_i)|^2."""
 
 
 class CreepingError(Exception):
@@ -317,7 +313,7 @@ def dcd(
     for state in states:
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
-    tails, nonzeros = shrink and has_tail(problem), problem.examples.mean_length
+    tails, nonzeros = shrink and has_tail(problem), sample.problem.examples.mean_length
     features = cache(partial(features_met, problem.examples))
     seconds["expand"] = clock.elapsed()
 
@@ -498,20 +494,20 @@ def _look_at_all(sample: Sample, states: list[_State], asked: list[_State]) -> N
     """The same where few are: one stretch of rows after the other, of which those are visited from now on that would
     move; and of those that were visited, the ones that may have to come back."""
     problem, ws = sample.whole_problem, [state.w for state in asked]
-    seen: Iterable[Seen] = ((piece, *sample.outputs(ws, piece)) for piece in sample.pieces())
+    looks: Iterable[tuple[np.ndarray, Seen]] = ((piece, sample.see(ws, piece)) for piece in sample.pieces())
     if problem.intercept is Intercept.FREE:
-        seen = _with_best_intercepts(problem, asked, list(seen))
+        looks = _with_best_intercepts(problem, asked, list(looks))
     for state in asked:
         state.judge = state.new_judge()
     moving: list[list[np.ndarray]] = [[] for _ in asked]
-    for piece, outputs, norms in seen:
+    for piece, (outputs, norms, longest) in looks:
         (mine, at), columns = sample.among(piece), problem.columns.take(piece)
         for state, output, found in zip(asked, outputs, moving, strict=True):
             assert state.judge is not None
             sign, cost, alpha = columns.sign(state.k), columns.cost(state.k), np.zeros(len(piece))
             alpha[at] = state.alpha[mine]
             margins = (output + state.intercept) * sign
-            state.judge.count(margins, alpha, sign, cost, norms, problem.examples.longest)
+            state.judge.count(margins, alpha, sign, cost, norms, longest)
             moves = would_move(int(problem.loss), margins, cost, alpha)
             state.active[mine] = moves[at]
             moves[at] = 0
@@ -526,14 +522,16 @@ def _look_at_all(sample: Sample, states: list[_State], asked: list[_State]) -> N
         state.move(stay, old, more.get(state.k, old[:0]))
 
 
-def _with_best_intercepts(problem: Problem[InMemory], states: list[_State], seen: list[Seen]) -> list[Seen]:
+def _with_best_intercepts(
+    problem: Problem[InMemory], states: list[_State], looks: list[tuple[np.ndarray, Seen]]
+) -> list[tuple[np.ndarray, Seen]]:
     """Give each its best intercept, which takes the outputs of all rows."""
-    rows = np.concatenate([piece for piece, _, _ in seen])
-    for at, state in enumerate(states):
-        output = np.concatenate([outputs[at] for _, outputs, _ in seen])
+    rows = np.concatenate([piece for piece, _ in looks])
+    for n, state in enumerate(states):
+        output = np.concatenate([seen.outputs[n] for _, seen in looks])
         sign, cost = problem.columns.sign(state.k, rows), problem.columns.cost(state.k, rows)
         state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, sign, cost)
-    return seen
+    return looks
 
 
 def _visits_left(states: list[_State], settings: Settings) -> float:

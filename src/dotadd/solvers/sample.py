@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dotadd.core.block import row_type
-from dotadd.problem.examples import InMemory
+from dotadd.problem.examples import InMemory, Seen
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.run import shuffle
 from dotadd.solvers.saving import Saved, State
@@ -44,10 +44,11 @@ class Sample:
         self.step = STEP.get(problem.intercept, max(float(self.norms.mean()), 1e-3))
         self.norms += self.step
         if grows:
-            self.order = np.arange(self.size, dtype=self.order.dtype)
-            shuffle(self.order, rng)
-            self.size = FIRST
-            self._visit(np.sort(self.order[:FIRST]))
+            order = np.arange(self.size, dtype=self.order.dtype)
+            shuffle(order, rng)
+            self.order = order[: self.size // 2].copy()  # no sample is larger, but the whole
+            self._take(FIRST)
+            self._visit(self.order[:FIRST].copy())
 
     def _some_norms(self) -> np.ndarray:
         """|phi(z_i)|^2 of examples that are spread evenly over all."""
@@ -79,9 +80,15 @@ class Sample:
 
     def grow(self) -> None:
         """Twice as many, or all if that leaves less than as many again."""
-        self.size *= 2
-        if 2 * self.size > len(self.order):
+        if 4 * self.size > len(self.whole_problem.examples):
             self.all()
+        else:
+            self._take(2 * self.size)
+
+    def _take(self, size: int) -> None:
+        """So many take part, the first ones of `order`, which stand there in order from now on."""
+        self.size = size
+        self.order[:size].sort()
 
     def all(self) -> None:
         """Let all examples take part."""
@@ -89,19 +96,16 @@ class Sample:
 
     def pieces(self) -> Iterator[np.ndarray]:
         """The numbers of the examples that take part, in order, some at a time."""
-        some = None if self.whole else np.sort(self.order[: self.size])
-        step = self.size if self.whole_problem.examples.whole else LOOKED_AT
-        for first in range(0, self.size, step):
-            stop = min(first + step, self.size)
-            yield np.arange(first, stop, dtype=self.order.dtype) if some is None else some[first:stop]
+        for first in range(0, self.size, LOOKED_AT):
+            stop = min(first + LOOKED_AT, self.size)
+            yield np.arange(first, stop, dtype=self.order.dtype) if self.whole else self.order[first:stop]
 
-    def outputs(self, ws: list[np.ndarray], piece: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """<w, phi(z_i)> of the examples of a piece for each of several w, and |phi(z_i)|^2."""
+    def see(self, ws: list[np.ndarray], piece: np.ndarray) -> Seen:
+        """What a proof asks of the examples of a piece."""
         examples = self.whole_problem.examples
         if len(examples) <= PREPARED:
-            return examples.dot(ws, piece), examples.squared_norms(piece)
-        some = examples.take(piece)
-        return some.dot(ws), some.squared_norms()
+            return Seen(examples.dot(ws, piece), examples.squared_norms(piece), examples.longest)
+        return examples.take(piece).see(ws)
 
     def among(self, piece: np.ndarray) -> tuple[slice, np.ndarray]:
         """Which of the visited examples are in this piece, and where in it they are."""
