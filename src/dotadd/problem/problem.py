@@ -51,7 +51,13 @@ class Centre(NamedTuple):
 
 def half_length(w: np.ndarray, b: float, intercept: Intercept, centre: Centre | None = None) -> float:
     """The penalty on w and b: half the square of how far they are from their centre."""
-    half = 0.5 * (blocks.squared_length(w) if centre is None else squared_distance(w, centre.w))
+    square = blocks.squared_length(w) if centre is None else squared_distance(w, centre.w)
+    return half_square(square, b, intercept, centre)
+
+
+def half_square(square: float, b: float, intercept: Intercept, centre: Centre | None = None) -> float:
+    """The same, given the square of how far w is from its centre."""
+    half = 0.5 * square
     if intercept is Intercept.REGULARIZED:
         away = b if centre is None else b - centre.b
         half += 0.5 * away * away  # a power of a float raises where this is infinite

@@ -23,14 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dotadd._jit import kernel
 from dotadd.core.block import inner_product
 from dotadd.core.losses import Loss, dual_at, total_dual_term, total_loss
 from dotadd.problem.problem import Intercept
 from dotadd.solvers.free_intercept import balanced_dual, best_intercept
 from dotadd.solvers.line_search import minimum_along
 from dotadd.solvers.planes import Planes, Shares
-from dotadd.solvers.serving import Add, Asking, Asks, Dot, Steps
+from dotadd.solvers.points import ByRows, ByVectors, kind_of_points
+from dotadd.solvers.serving import Asking, Asks, Steps
 
 QP_SHARE = 0.05  # of the tolerated gap: so exact is the quadratic program over the planes
 
@@ -61,20 +61,21 @@ BEST: dict[str, Callable[[Line], float]] = {  # where on the line the new best w
 def bundle(run: Asking, best: str, touch: float) -> Steps:
     """Minimise the objective of one binary problem, from run.w: BEST says where the new best w is, and the plane
     touches R at `touch` of the way from there to w_t."""
-    problem, w = run.problem, run.w
-    examples = problem.examples
-    exact = problem.loss is Loss.HINGE
-    with run.room(Planes.most_bytes(examples.dim, len(examples), w.dtype, exact=exact)) as nbytes:
-        planes = Planes(examples.dim, len(examples), w.dtype, nbytes=nbytes, exact=exact, threads=examples.threads)
-        yield from _descend(run, BEST[best], touch, planes)
+    kind, rows, threads = kind_of_points(run), len(run.sign), run.problem.examples.threads
+    dim, dtype = kind.of_a_plane(run)
+    exact = run.problem.loss is Loss.HINGE
+    with run.room(Planes.most_bytes(dim, rows, dtype, exact=exact)) as nbytes:
+        planes = Planes(dim, rows, dtype, nbytes=nbytes, exact=exact, threads=threads)
+        yield from _descend(run, BEST[best], touch, planes, kind(run, planes))
 
 
-def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: Planes) -> Steps:
-    problem, loss, cost, w = run.problem, int(run.problem.loss), run.cost, run.w
-    examples, signs = problem.examples, problem.columns.sign(run.k)
+def _descend(
+    run: Asking, best: Callable[[Line], float], touch: float, planes: Planes, points: ByVectors | ByRows
+) -> Steps:
+    problem, loss, cost = run.problem, int(run.problem.loss), run.cost
+    signs = problem.columns.sign(run.k)
     penalty = 1.0 if problem.intercept is Intercept.REGULARIZED else 0.0
-    lowest, plane = problem.zeros(), np.zeros(examples.dim)
-    centre, origin = run.centre, 0.0 if run.centre is None else run.centre.b
+    origin = 0.0 if run.centre is None else run.centre.b
 
     def refit(margins: np.ndarray) -> float:
         """Move margins to where a free intercept is best, and say how far it went."""
@@ -84,6 +85,11 @@ def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: P
         margins += shift * run.sign
         return shift
 
+    def objective(margins: np.ndarray) -> float:
+        """P at the best w."""
+        with run.phase("sort"):
+            return points.penalty(run.intercept) + total_loss(loss, margins, cost)
+
     def cut(touching: np.ndarray, primal: float) -> Asks[float]:
         """Take in the plane that touches R there; returns the height of the lowest point above all planes."""
         with run.phase("sort"):
@@ -91,73 +97,45 @@ def _descend(run: Asking, best: Callable[[Line], float], touch: float, planes: P
                 alpha = balanced_dual(problem.loss, touching, signs, cost)
             else:
                 alpha = dual_at(loss, touching, cost)
-            offset = total_dual_term(loss, alpha, cost)
-        plane[:] = 0.0
-        yield Add(alpha * run.sign, plane)
-        slope = penalty * inner_product(alpha, run.sign)
-        if centre is not None:  # planes are over w - w0 and b - b0
-            offset -= float(plane @ centre.w) + slope * origin
-        with run.phase("w"):
-            planes.append(plane, slope, offset, Shares.of(alpha, cost))
+            slope = penalty * inner_product(alpha, run.sign)
+            offset = total_dual_term(loss, alpha, cost) - slope * origin  # planes are over w - w0 and b - b0
+            shares = Shares.of(alpha, cost)
+        yield from points.cut(alpha * run.sign, slope, offset, shares)
         with run.phase("qp"):
             return planes.solve(QP_SHARE * run.settings.tol * primal)
 
     try:
-        if run.resumed is not None and planes.restore(run.resumed):
+        if run.resumed is not None and points.restore(run.resumed):
             margins, height = run.resumed["margins"], run.resumed["height"]
         else:
-            margins = run.margins((yield from run.first_outputs()), run.intercept)
+            margins = run.margins((yield from points.begin()), run.intercept)
             run.intercept += refit(margins)
-            primal = problem.primal(w, run.intercept, margins, run.k)
+            primal = objective(margins)
             if not run.goes_on(primal, 0.0):
                 return
             height = yield from cut(margins, primal)
         while True:
-            run.rest(planes.state, margins=margins, height=height)
-            with run.phase("w"):
-                intercept = origin + planes.lowest(lowest)
-                if centre is not None:
-                    lowest += centre.w
-                linear, quadratic = _penalty_towards(lowest, w)
-                if centre is not None:
-                    linear -= inner_product(centre.w, lowest) - inner_product(centre.w, w)
-            there = run.margins((yield Dot(lowest)), intercept)
+            run.rest(points.state, margins=margins, height=height)
+            lowest = yield from points.lowest()
+            intercept = origin + lowest.intercept
             with run.phase("sort"):
+                there = run.margins(lowest.output, intercept)
                 intercept += refit(there)
                 slopes, rise = there - margins, intercept - run.intercept
-                linear += penalty * (run.intercept - origin) * rise
-                quadratic += penalty * rise * rise
+                linear = lowest.linear + penalty * (run.intercept - origin) * rise
+                quadratic = lowest.quadratic + penalty * rise * rise
                 t = best(Line(loss, margins, slopes, cost, linear, quadratic))
-            with run.phase("w"):
-                _move_towards(lowest, t, w)
+            points.move(t)
             with run.phase("sort"):
                 run.intercept += t * rise
                 margins += t * slopes
                 run.intercept += refit(margins)
                 touching = margins + touch * (there - margins)
                 refit(touching)
-            primal = problem.primal(w, run.intercept, margins, run.k)
+            primal = objective(margins)
             if not run.goes_on(primal, height):
                 return
             height = yield from cut(touching, primal)
     finally:
         run.alpha = planes.alpha(cost)
-
-
-@kernel
-def _penalty_towards(there, w):
-    """<w, d> and |d|^2 for d = there - w: what the penalty on w + t d is made of."""
-    linear = quadratic = 0.0
-    for k in range(np.uint64(len(w))):
-        here = np.float64(w[k])
-        d = np.float64(there[k]) - here
-        linear += here * d
-        quadratic += d * d
-    return linear, quadratic
-
-
-@kernel
-def _move_towards(there, t, w):
-    """w += t (there - w)."""
-    for k in range(np.uint64(len(w))):
-        w[k] += t * (np.float64(there[k]) - np.float64(w[k]))
+        points.leave()

@@ -8,10 +8,10 @@ which touches R where alpha_i = -C_i loss'(m_i). The lowest point of |w|^2 / 2 a
 with beta >= 0 and sum_t beta_t = 1 from a small quadratic program over the planes' inner products. It is below the
 minimum of P, and alpha = sum_t beta_t alpha_t are dual variables that prove it. The first plane is R >= 0.
 
-A plane is as large as w. Planes that have not counted for a while are dropped. When no room is left, the two that
-count least are merged into one, their weighted mean, which is a plane too and does not change the lowest point. Where
-w is so large that few planes fit into memory, they lie in a memory map of a nameless temporary file; there may be as
-many then as the disk has room for.
+A plane is as large as w, or has a number for each row (points.py). Planes that have not counted for a while are
+dropped. When no room is left, the two that count least are merged into one, their weighted mean, which is a plane too
+and does not change the lowest point. Where planes are so large that few fit into memory, they lie in a memory map of a
+nameless temporary file; there may be as many then as the disk has room for.
 """
 
 from __future__ import annotations
@@ -102,8 +102,10 @@ class Planes:
             self.shares.append(Shares.of_arrays(rows, own))
         return True
 
-    def append(self, a: np.ndarray, slope: float, offset: float, shares: Shares) -> None:
-        """One more plane."""
+    def append(
+        self, a: np.ndarray, slope: float, offset: float, shares: Shares, *, by: np.ndarray | None = None
+    ) -> None:
+        """One more plane. Inner products of planes are those of `by` with the vectors, if that is not a itself."""
         self._make_room()
         if not self._room_for(self.count):
             if self.count < FEWEST:
@@ -115,7 +117,7 @@ class Planes:
         self.vectors[t] = a
         self.slopes[t], self.offsets[t], self.beta[t], self.idle[t] = slope, offset, 0.0, 0
         self.shares.append(shares)
-        self.gram[t, : t + 1] = self.gram[: t + 1, t] = self._products(t) + slope * self.slopes[: t + 1]
+        self.gram[t, : t + 1] = self.gram[: t + 1, t] = self._products(by, t) + slope * self.slopes[: t + 1]
 
     def _room_for(self, t: int) -> bool:
         """Take the room of plane t on the disk: writing to a map that finds none would end the process by a signal."""
@@ -163,14 +165,15 @@ class Planes:
                 shares.add_to(total, beta)
         return total * cost
 
-    def _products(self, t: int) -> np.ndarray:
+    def _products(self, by: np.ndarray | None, t: int) -> np.ndarray:
         """<a_t, a_u> for each plane u up to t."""
+        row = self.vectors[t] if by is None else by
         firsts = range(0, self.dim, STRETCH)
         parts = np.zeros((len(firsts), t + 1))
 
         def stretch(number: int) -> None:
             first = firsts[number]
-            _products(self.vectors, t, first, min(first + STRETCH, self.dim), parts[number])
+            _products(self.vectors, row, first, min(first + STRETCH, self.dim), parts[number])
 
         for_each(range(len(firsts)), stretch, self.threads)
         return parts.sum(axis=0)
@@ -280,12 +283,12 @@ def _combine(vectors, used, beta, first, stop, out):
 
 
 @kernel
-def _products(vectors, t, first, stop, out):
-    """out[u] = <vectors[t], vectors[u]> over these slots, for u up to t, a cacheful at a time."""
+def _products(vectors, row, first, stop, out):
+    """out[u] = <row, vectors[u]> over these slots, for as many u as there are places, a cacheful at a time."""
     for low in range(first, stop, 4096):
         high = min(low + 4096, stop)
-        for u in range(t + 1):
-            out[u] += inner_product(vectors[t, low:high], vectors[u, low:high])
+        for u in range(len(out)):
+            out[u] += inner_product(row[low:high], vectors[u, low:high])
 
 
 @inner
