@@ -138,8 +138,10 @@ def test_rows_looked_at_in_pieces_have_the_same_answer(monkeypatch):
     whole = dcd(strings_problem(), Settings(tol=1e-3))[0]
     monkeypatch.setattr(module, "LOOKED_AT", 37)
     monkeypatch.setattr(module, "PREPARED", 0)
-    pieces = dcd(strings_problem(), Settings(tol=1e-3))[0]
+    problem = strings_problem()
+    pieces = dcd(problem, Settings(tol=1e-3))[0]
     assert np.array_equal(pieces.duals.rows, whole.duals.rows)
+    assert "phi" not in vars(problem.examples), "nothing was prepared for all rows, such as their lengths"
     np.testing.assert_allclose(pieces.w, whole.w, rtol=1e-9, atol=1e-12)
     assert pieces.gap == pytest.approx(whole.gap, rel=1e-6)
 

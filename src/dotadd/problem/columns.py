@@ -226,7 +226,7 @@ class Targets:
         """The number of each example's class."""
         y = np.asarray(chunk.y)
         if len(self.classes) == 2:
-            codes = (y == self.classes[1]).astype(np.int64)
+            codes = (y == self.classes[1]).astype(np.uint16)
             unknown = np.flatnonzero((y != self.classes[0]) & (codes == 0))
         else:
             codes = np.searchsorted(self.classes, y)

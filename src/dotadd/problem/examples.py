@@ -128,7 +128,7 @@ class InMemory:
     @property
     def kept(self) -> tuple[int, int]:
         """How many rows of phi are kept, and in how many bytes."""
-        rows = self._filling.kept
+        rows = self._filling.kept if "_filling" in self.__dict__ else None  # nothing is made to say this
         return (0, 0) if rows is None else (rows.count, rows.nbytes)
 
     def make_kept(self) -> None:
@@ -146,7 +146,7 @@ class InMemory:
     def whole(self) -> bool:
         """Whether a row is so wide, and `dot` of all so much faster, that visiting them one by one is out of the
         question."""
-        return self.phi.whole and self.mean_length > WIDE
+        return self._phi.whole and self.mean_length > WIDE
 
     def take(self, rows: np.ndarray) -> InMemory:
         """phi over these rows, of which nothing is kept."""

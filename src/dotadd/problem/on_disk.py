@@ -65,7 +65,8 @@ class OnDisk:
     ) -> None:
         require_room(phi)
         self.keep = keep
-        self.phi, self.read, self.memory, self.dtype, self.threads = phi, read, memory, dtype, threads
+        self.phi = self.given = phi
+        self.read, self.memory, self.dtype, self.threads = read, memory, dtype, threads
         self._rows = rows
         self.passes = 0  # readings of all rows, to answer requests
 

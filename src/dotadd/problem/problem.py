@@ -82,7 +82,7 @@ class Problem(Generic[Over]):
 
     def zeros(self) -> np.ndarray:
         """A w of zeros."""
-        return aligned_zeros(self.examples.phi, self.examples.dtype)
+        return aligned_zeros(self.examples.given, self.examples.dtype)
 
     def centre(self, k: int) -> Centre | None:
         """What w and b of binary problem k are drawn to, if that is not 0."""

@@ -46,7 +46,8 @@ class Sample:
         if grows:
             order = np.arange(self.size, dtype=self.order.dtype)
             shuffle(order, rng)
-            self.order = order[: self.size // 2].copy()  # no sample is larger, but the whole
+            order.resize(self.size // 2)  # no sample is larger, but the whole
+            self.order = order
             self._take(FIRST)
             self._visit(self.order[:FIRST].copy())
 
