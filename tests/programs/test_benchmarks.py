@@ -36,7 +36,14 @@ from benchmarks import (  # noqa: E402
     time_left,
 )
 from benchmarks.locality import block_method, measuring, visits  # noqa: E402
-from benchmarks.paper import coffin, coffin_figure1, coffin_growth, coffin_table2, cutting_planes  # noqa: E402
+from benchmarks.paper import (  # noqa: E402
+    coffin,
+    coffin_figure1,
+    coffin_growth,
+    coffin_scan,
+    coffin_table2,
+    cutting_planes,
+)
 from dotadd import LinearSVM  # noqa: E402
 
 
@@ -332,6 +339,22 @@ def test_the_growth_of_cost_is_told_by_exponents_and_drawn(tmp_path):
         return coffin_growth.Point("AG", rows, trained, 0.9, 0.5)
 
     assert coffin_growth.exponent(point(10**4, 3.0), point(10**2, 0.3)) == pytest.approx(0.5)
+
+
+def test_scans_of_all_kinds_score_every_place_that_is_asked_for(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- coffin_scan -->\n<!-- /coffin_scan -->\nafter\n")
+    every = [track for track in coffin_scan.TRACKS if track.positions.startswith("every")]
+    twice = [track for track in coffin_scan.TRACKS if track.copies == 2]
+    coffin_scan.main(tiny=True, page=page, tracks=[*twice, *every])
+    _, _, _, _, *lines, _, _ = page.read_text().splitlines()
+    rows = [dict(zip(coffin_scan.COLUMNS, line.strip("| ").split(" | "), strict=True)) for line in lines]
+    scored = {(row["positions"], row["track"]): int(row["scored"].replace(",", "")) for row in rows}
+    places = coffin_scan.TINY_LETTERS - 141 + 1
+    assert scored["every, +", "bedgraph"] == scored["every, +", "bw"] == places
+    assert scored["every, both strands", "bed"] == 2 * places
+    assert scored["AG", "bedgraph"] == pytest.approx(2 * 2 * places / 16, rel=0.1), "a sixteenth is AG, on two strands"
+    assert all(float(row["peak, GB"]) > 0.0 and float(row["whole genome, h"]) > 0.0 for row in rows)
 
 
 def test_ocas_needs_fewer_planes_than_the_methods_without_its_line_search(tmp_path, capsys):
