@@ -33,6 +33,9 @@ def test_the_machine_scores_as_one_on_the_kernel_by_pairs_of_lmers(tmp_path, cap
     growth = rows_of(text, "gkm_growth")
     assert [int(row["sequences"]) for row in growth] == list(gkm.TINY_SIZES)
     assert all(float(row["gap"]) <= 0.01 for row in growth)
+    loaded = rows_of(text, "gkm_loaded")
+    assert [row["kernel_type"] for row in loaded] == ["gkm_esttrunc"] * 2 + ["wgkm"] * 2
+    assert all(float(row["off by"]) <= 1e-4 for row in loaded)
 
 
 def test_planted_words_are_in_every_other_sequence_alone():
