@@ -70,6 +70,13 @@ class Part:
         """w += sum_j coefficients[j] * phi(batch[rows[j]])."""
         raise NotImplementedError
 
+    def products(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+        """out[i] += sum_j coefficients[j] <phi(batch[rows[j]]), phi(batch[rows[i]])>: DOT of what ADD gives, for which
+        no w is needed where a map knows how to do without."""
+        w = np.zeros(self.dim)
+        self.add(batch, rows, coefficients, w)
+        self.dot(batch, rows, w, out)
+
 
 @dataclass(frozen=True)
 class Shape:

@@ -198,7 +198,8 @@ def _check_dot_and_add(block: Block, truth: csr_array, rng: np.random.Generator)
 
 
 def _check_many_at_once(phi: FeatureMap, batch: Batch, truth: csr_array, rng: np.random.Generator) -> None:
-    """`dot`, `add`, `squared_norms` and `tiles`, which a map may bring itself, as it is and prepared for the batch."""
+    """`dot`, `add`, `products`, `squared_norms` and `tiles`, which a map may bring itself, as it is and prepared for
+    the batch."""
     rows = np.r_[rng.permutation(len(batch)), 0]
     matrix = truth[rows]
     lengths = (matrix * matrix).sum(axis=1)
@@ -210,15 +211,18 @@ def _check_many_at_once(phi: FeatureMap, batch: Batch, truth: csr_array, rng: np
             continue
         w, coefficients = rng.standard_normal(phi.dim), rng.standard_normal(len(rows))
         for slots in (phi.dim, max(1, phi.dim // 3), 1):
-            out, added, end = np.ones(len(rows)), np.zeros(phi.dim), 0
+            out, alike, added, end = np.ones(len(rows)), np.ones(len(rows)), np.zeros(phi.dim), 0
             for first, part in these.tiles(slots):
                 assert first == end, f"a tile begins at slot {first}, and the one before ended at {end}"
                 end = first + part.dim
                 part.dot(batch, rows, w[first:end], out)
                 part.add(batch, rows, coefficients, added[first:end])
+                part.products(batch, rows, coefficients, alike)
             assert end == phi.dim, f"tiles end at slot {end}, and the map has {phi.dim}"
             assert np.allclose(out, matrix @ w + 1.0, rtol=1e-5, atol=1e-5), "dot has to add <w, phi(z)> to each number"
             assert np.allclose(added, matrix.T @ coefficients, rtol=1e-5, atol=1e-5), "add has to add to w"
+            kernel = matrix @ (matrix.T @ coefficients) + 1.0
+            assert np.allclose(alike, kernel, rtol=1e-5, atol=1e-5), "products have to be those of dot and add"
 
 
 def _check_view(phi: FeatureMap, batch: Batch, truth: csr_array) -> None:

@@ -22,7 +22,7 @@ order of its own, so the bits are the same for any number of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -30,7 +30,7 @@ import numpy as np
 from dotadd._jit import inner, kernel
 from dotadd._util.threads import for_each
 from dotadd.features.alphabet import FOREIGN
-from dotadd.features.gkm_weights import LETTERS, eigenvalues
+from dotadd.features.gkm_weights import LETTERS, eigenvalues, kernel_weights
 
 ROW = 1 << 14  # entries of 8 bytes: a row of them fits into a usual L2 cache
 STRIP = 64  # columns that are transformed together
@@ -79,6 +79,11 @@ class MismatchTable:
         rest = self.eigenvalues[many + 1]
         return turned, letters, sign, rest, 0.25 * (self.eigenvalues[many] - rest)
 
+    @cached_property
+    def squared(self) -> MismatchTable:
+        """M M, which is a table, too: what two strings have in common is c(z)' M M c(z')."""
+        return replace(self, weights=kernel_weights(self.weights, self.order))
+
     def spread(self, w: np.ndarray, threads: int) -> np.ndarray:
         """The table M w, in which `look_up` finds what l-mers count."""
         table = w.astype(np.float64)
@@ -86,12 +91,12 @@ class MismatchTable:
             _stretches(
                 len(table), lambda first, stop: _unfold(w, self.order, self.palindrome, first, stop, table), threads
             )
-        self._apply(table, threads)
+        self.apply(table, threads)
         return table
 
     def gather(self, table: np.ndarray, w: np.ndarray, threads: int) -> None:
         """w += M times the table of `count`, which is used up."""
-        self._apply(table, threads)
+        self.apply(table, threads)
         if self.layout == "both":
             _stretches(
                 len(table), lambda first, stop: _fold(table, self.order, self.palindrome, first, stop, w), threads
@@ -99,7 +104,7 @@ class MismatchTable:
         else:
             _stretches(len(table), lambda first, stop: _add(table[first:stop], w[first:stop]), threads)
 
-    def _apply(self, table: np.ndarray, threads: int) -> None:
+    def apply(self, table: np.ndarray, threads: int) -> None:
         """table = M table."""
         slabs = [table] if self.layout != "half" else [table[: len(table) // 2], table[len(table) // 2 :]]
         _transform(slabs, threads)

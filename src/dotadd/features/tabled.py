@@ -68,17 +68,19 @@ class TabledLmers(LetterMap):
 
             over_rows(some, len(rows), self.threads)
             return
-        letters, starts, ends, codes = self.read(batch, rows)
-        layout, places = LAYOUTS[table.layout], self.place_weights()
         for w, out in zip(ws, outs, strict=True):
-            found = table.spread(w, self.threads)
+            self._look_up(batch, rows, table.spread(w, self.threads), LAYOUTS[table.layout], out)
 
-            def work(piece: tuple[int, int], found: np.ndarray = found, out: np.ndarray = out) -> None:
-                some = slice(*piece)
-                text = letters, starts[some], ends[some], codes
-                mismatch_table.look_up(*text, self.order, layout, places, found, out[some])
+    def _look_up(self, batch: Batch, rows: np.ndarray, entries: np.ndarray, layout: int, out: np.ndarray) -> None:
+        letters, starts, ends, codes = self.read(batch, rows)
+        places = self.place_weights()
 
-            for_each(_pieces(starts, ends, self.threads), work, self.threads)
+        def work(piece: tuple[int, int]) -> None:
+            some = slice(*piece)
+            text = letters, starts[some], ends[some], codes
+            mismatch_table.look_up(*text, self.order, layout, places, entries, out[some])
+
+        for_each(_pieces(starts, ends, self.threads), work, self.threads)
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         self.dots(batch, rows, [w], [out])
@@ -90,6 +92,17 @@ class TabledLmers(LetterMap):
             return
         counts = self.counted(batch, rows, coefficients, table)
         table.gather(counts, w, self.threads)
+
+    def products(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+        """Two strings have c(z)' M M c(z') in common, so that one table will do instead of two."""
+        table = self.table
+        if table is None or table.layout == "both":  # whose w is shorter than its table
+            super().products(batch, rows, coefficients, out)
+            return
+        used = np.flatnonzero(coefficients)
+        counts = self.counted(batch, rows[used], coefficients[used], table)
+        table.squared.apply(counts, self.threads)
+        self._look_up(batch, rows, counts, LAYOUTS[table.layout], out)
 
     def counted(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, table: MismatchTable) -> np.ndarray:
         """The l-mers of all rows in a table. Each thread has a part of it, to which it adds row by row."""

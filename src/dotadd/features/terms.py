@@ -287,6 +287,12 @@ class Term(OuterMap):
         else:
             _Scaled(self, self.phi).add(batch, rows, coefficients, w)
 
+    def products(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+        if self.moved:
+            super().products(batch, rows, coefficients, out)
+        else:
+            _Scaled(self, self.phi).products(batch, rows, coefficients, out)
+
     def squared_norms(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         if self.moved:
             return super().squared_norms(batch, rows)
@@ -359,6 +365,11 @@ class _Scaled(Part):
 
     def add(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, w: np.ndarray) -> None:
         self.part.add(batch, rows, coefficients * self.term.factors(batch, rows), w)
+
+    def products(self, batch: Batch, rows: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+        sums, factors = np.zeros(len(rows)), self.term.factors(batch, rows)
+        self.part.products(batch, rows, coefficients * factors, sums)
+        out += sums * factors
 
 
 def Hashed(bits: int, phi: FeatureMap | None = None) -> Term:

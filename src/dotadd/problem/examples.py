@@ -272,6 +272,21 @@ class InMemory:
             sums = [sum_of(range(len(ws)))]
         add_up(sums, self.threads)
 
+    def products(self, coefficients: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """sum_j coefficient_j <phi(z_j), phi(z_i)> for each i, for each of several coefficients: ADD and then DOT."""
+        if not self.phi.whole:
+            sums = [np.zeros(self.dim) for _ in coefficients]
+            self.add(coefficients, sums)
+            vectors = [aligned_zeros(self.phi, self.dtype) for _ in sums]
+            for vector, some in zip(vectors, sums, strict=True):
+                vector[:] = some
+            return self.dot(vectors)
+        self.passes += 2
+        outputs = [np.zeros(len(self)) for _ in coefficients]
+        for some, output in zip(coefficients, outputs, strict=True):
+            self.phi.products(self.batch, self._all(), some, output)
+        return outputs
+
     def dot_add(self, scales: Sequence[np.ndarray], vs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> None:
         """w += sum_i scale_i <v, phi(z_i)> phi(z_i) for each of several scales, v and w: a Hessian times v.
 

@@ -8,8 +8,8 @@ them, and the planes' a_t:
                 in memory are few and w is large. Inner products are <a, a'> = sum_i c_i o'_i, for u and v as for planes
 
 ByRows asks for the outputs of the new plane instead of those of v, so there are as many passes over the rows, and none
-over vectors but to make that plane: sums over planes of 10^7 slots took more than half of the time of OCAS on 10^5
-windows, and each took 47 MB. w itself is made at the end, by one ADD.
+over vectors but to make that plane, which some maps do without: sums over planes of 10^7 slots took more than half of
+the time of OCAS on 10^5 windows, and each took 47 MB. w itself is made at the end, by one ADD.
 
 Where w is drawn to a centre w0, planes and points are over w - w0.
 """
@@ -26,7 +26,7 @@ from dotadd.problem.examples import InMemory, squared_distance
 from dotadd.problem.problem import half_length, half_square
 from dotadd.solvers.planes import Planes, Shares
 from dotadd.solvers.saving import Saved, State
-from dotadd.solvers.serving import Add, Asking, Asks, Dot
+from dotadd.solvers.serving import Add, AddDot, Asking, Asks, Dot
 
 
 class Lowest(NamedTuple):
@@ -105,8 +105,6 @@ class ByRows:
 
     def __init__(self, run: Asking, planes: Planes) -> None:
         self.run, self.planes = run, planes
-        self._vector, self._sums = run.problem.zeros(), np.zeros(len(run.w))
-        """Of a new plane, to DOT with and to ADD to."""
         self._share, self._length = 1.0, 0.0  # and |w - w0|^2
         self._mean, self._here, self._began, self._home = (np.zeros(planes.dim) for _ in range(4))
         """Coefficients of u, and outputs of u, w - w0 and w0."""
@@ -135,10 +133,7 @@ class ByRows:
 
     def cut(self, coefficients: np.ndarray, slope: float, offset: float, shares: Shares) -> Asks[None]:
         """Take in the plane of these coefficients, whose offset is given for w0 = 0."""
-        self._sums[:] = 0.0
-        yield Add(coefficients, self._sums)
-        self._vector[:] = self._sums
-        output = yield Dot(self._vector)
+        output = yield AddDot(coefficients)
         with self.run.phase("w"):
             offset -= inner_product(coefficients, self._home)
             self.planes.append(output, slope, offset, shares, by=coefficients)
