@@ -4,7 +4,8 @@ Pairs as far apart as each other are taken together, 48 at a time. The letters o
 so their mismatches at a distance are bits as well: those that differ in either. An l-mer's mismatches are a sum over
 neighbouring bits, taken in all places at once: a number is four words, one for each of its bits, and sums of 1, 2, 4
 and 8 neighbours come from each other by a shift and an addition. 48 places of one string meet all of the other in one
-loop, which vectorises. Few pairs have so few mismatches that they count, and only these are looked at one by one.
+loop, which vectorises. Where all places weigh alike, pairs with m mismatches are bits to be counted, for each m that
+matters. Where they do not, few pairs have so few mismatches that they count, and only these are looked at one by one.
 
 On both strands, the l-mers of the reverse complement are counted, too: k(z, z') is the sum of h(i, j) + h(i, j') over
 all i of z and j of z', where j' is the reverse complement of j. For |phi(z)|^2 both sums are the same with i and j
@@ -74,7 +75,7 @@ def _rooms(starts, ends):
 
 @inner
 def _found(starts, ends):
-    return np.empty((5, _rooms(starts, ends).shape[1]), np.uint64)
+    return np.empty((6, _rooms(starts, ends).shape[1]), np.uint64)
 
 
 @inner
@@ -173,11 +174,54 @@ def _count_pairs(words, others, n, m, plan, turned, twice, found, sums):
         first = at + before if twice and not turned else 0
         stop = m + before - (at if twice and turned else 0)
         _mark(words, at + before, others, first, stop, plan[0], plan[2], found)
+        if len(places) == 1:
+            if twice:
+                _mark_again(found, first, stop, n - 1 - at + before, turned)
+            for k in range(plan[2] + 1):
+                sums[k] += places[0] * places[0] * _how_many(found, first, stop, k, twice)
+            continue
         for k in range(np.uint64(max(first, 0)), np.uint64(max(stop, 0))):
             if found[0, k]:
                 number = found[1, k], found[2, k], found[3, k], found[4, k]
                 apart = np.int64(k) - before - at
                 _count(found[0, k], number, at, apart, places, n, m, turned, twice, sums)
+
+
+@inner
+def _mark_again(found, first, stop, last, turned):
+    """In found[5] those pairs that stand for two, and in found[0] no pair any more that another one stands for. Place
+    and partner of the lowest bit of word k are last - k apart, if one string is turned, and those of the next bit two
+    less."""
+    hits, again, one = found[0], found[5], np.uint64(1)
+    for k in range(np.uint64(first), np.uint64(stop)):
+        again[k] = hits[k]
+        if turned:
+            apart = np.int64(last) - np.int64(k)
+            again[k] &= (one << np.uint64(min(max((apart + 1) >> 1, np.int64(0)), np.int64(TAKEN)))) - one
+            hits[k] &= (one << np.uint64(min(max((apart >> 1) + 1, np.int64(0)), np.int64(TAKEN)))) - one
+    if not turned:
+        again[first] = np.uint64(0)  # each place with itself
+
+
+@inner
+def _how_many(found, first, stop, number, twice):
+    """Pairs that are marked, in found[0] and maybe in found[5], and have so many mismatches."""
+    bit0, bit1, bit2, bit3 = _all_if(number & 1), _all_if(number & 2), _all_if(number & 4), _all_if(number & 8)
+    hits, again, has0, has1, has2, has3 = found[0], found[5], found[1], found[2], found[3], found[4]
+    also, count = _all_if(twice), np.uint64(0)
+    for k in range(np.uint64(first), np.uint64(stop)):
+        others = (has0[k] ^ bit0) | (has1[k] ^ bit1) | (has2[k] ^ bit2) | (has3[k] ^ bit3)
+        count += _bits_set(hits[k] & ~others) + _bits_set(again[k] & ~others & also)
+    return count
+
+
+@inner
+def _bits_set(x):
+    """As the compiler knows it, which takes an instruction for it."""
+    x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + (x >> np.uint64(2) & np.uint64(0x3333333333333333))
+    x = x + (x >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return x * np.uint64(0x0101010101010101) >> np.uint64(56)
 
 
 @inner

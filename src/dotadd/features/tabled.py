@@ -22,7 +22,7 @@ from dotadd.features.mismatch_table import LAYOUTS, MismatchTable
 Self = TypeVar("Self", bound="TabledLmers")
 
 FEW = 4.0  # non-zeros for each slot of w: fewer are touched one by one sooner than a table is made
-FAR = 14_000  # letters of a string: where its pairs of l-mers take longer than a table does
+FAR = 20_000  # letters of a string: where its pairs of l-mers take longer than a table does
 SHARE = 4  # pieces of rows for each thread
 CALL_LETTERS, CALL_PAIRS = 1 << 24, 1 << 29  # what one kernel call goes through, so that Ctrl-C is answered in time
 
