@@ -122,11 +122,11 @@ def test_tables_and_walks_do_what_rows_do(many, monkeypatch):
     phi, batch = fitted(AllSubstrings(decay=0.8), train), Strings.from_list(train + test)
     rows = materialize(phi, batch)
     w, coefficients = RNG.normal(size=phi.dim), RNG.normal(size=len(batch))
-    for room in (0.25, 0.0):
-        monkeypatch.setattr(module, "ROOM", room)
+    for room in (True, False):
+        monkeypatch.setattr(module, "has_room", lambda *_, room=room: room)
         for threads in (1, 2, 3):
             examples, sums = InMemory(phi, batch, dtype=np.float64, threads=threads), np.zeros(phi.dim)
-            assert (examples.phi.loci is not None) == (room > 0)
+            assert (examples.phi.loci is not None) == room
             np.testing.assert_allclose(examples.dot([w, -w]), [rows @ w, -(rows @ w)], atol=1e-6)
             examples.add([coefficients], [sums])
             np.testing.assert_allclose(sums, rows.T @ coefficients, atol=1e-6)

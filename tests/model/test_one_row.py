@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from dotadd import KernelSVM, LinearSVM, load
+from dotadd._util import memory
+from dotadd.data.batches import Strings
 from dotadd.model import file, kernel
+from dotadd.problem.examples import InMemory
 
 TEXTS = ["buy now", "cheap pills now", "lunch at noon", "the meeting is at noon", "buy cheap", "see you at lunch"]
 Y = ["spam", "spam", "ham", "ham", "spam", "ham"]
 MAPS = ["BagOfWords()", "BagOfWords().tfidf()", "NGrams((2, 3)).normalized()", "Spectrum(2, alphabet='bytes')"]
+MORE = [*MAPS, "BagOfWords().tfidf() + 0.5 * NGrams((2, 3)).normalized()", "AllSubstrings(decay=0.8)"]
 
 
 @pytest.fixture(params=MAPS)
@@ -45,6 +49,21 @@ def test_small_and_large_chunks_stay_in_order(model, monkeypatch):
     monkeypatch.setattr(file, "HANDFUL", 40)  # bytes: a text and its offsets, and not three of them
     expected = model.decision_function(MemorySource(Chunk(batch_from_list(TEXTS), None, None, 0)))
     assert np.array_equal(model.decision_function(Some()), expected)
+
+
+@pytest.mark.parametrize("model", MORE, indirect=True)
+def test_rows_that_are_gone_through_once_have_the_outputs_of_those_that_come_again(model):
+    batch, ws = Strings.from_list(TEXTS), model._weights()
+    (expected,) = InMemory(model.phi, batch).dot(ws)
+    once = InMemory(model.phi, batch, once=True)
+    assert np.array_equal(once.dot(ws)[0], expected)
+    assert np.array_equal(once.dot(ws)[0], expected)
+
+
+@pytest.mark.parametrize("model", MORE, indirect=True)
+def test_nobody_asks_how_much_memory_is_free_for_the_sake_of_a_short_text(model, monkeypatch):
+    monkeypatch.setattr(memory, "available", None)
+    assert model.predict(["buy now"]).tolist() == ["spam"]
 
 
 def test_another_w_is_another_answer(model):

@@ -25,6 +25,7 @@ from benchmarks import (  # noqa: E402
     labels,
     locality,
     memory,
+    one_row,
     parallel,
     reading,
     runs,
@@ -237,6 +238,12 @@ def test_the_startup_benchmark_runs(monkeypatch):
     rows = startup.report(tiny=True).splitlines()[2:]
     assert len(rows) == 5
     assert all(np.isfinite(float(row.split("|")[2])) for row in rows)
+
+
+def test_the_benchmark_of_one_row_runs():
+    rows = one_row.report(tiny=True).splitlines()[2:]
+    assert len(rows) == 5
+    assert all(float(cell) > 0 for row in rows for cell in row.split("|")[2:4])
 
 
 def test_the_benchmark_of_compiling_runs(monkeypatch):

@@ -60,6 +60,12 @@ def available(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup"))
     return max(0, min(free))
 
 
+def has_room(nbytes: int, share: float) -> bool:
+    """Whether so many bytes are within this share of what can be used. A megabyte is: asking takes longer than to score
+    a short text."""
+    return nbytes <= 1 << 20 or nbytes <= share * available()
+
+
 def _free_of_machine(proc: Path) -> int:
     with suppress(OSError, ValueError):
         for line in (proc / "meminfo").read_text().splitlines():

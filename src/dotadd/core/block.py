@@ -49,7 +49,7 @@ class Block:
     def scratch(cls, bounds: np.ndarray, dim: int, *, distinct: bool = False, dtype: type = np.float32) -> Block:
         """An empty block with room for `bounds[r]` non-zeros in row r."""
         start = np.zeros(len(bounds) + 1, np.int64)
-        np.cumsum(bounds, out=start[1:])
+        bounds.cumsum(out=start[1:])
         capacity = int(start[-1])
         indices = np.empty(capacity, np.uint32 if dim <= 2**32 else np.uint64)
         start = start[:-1]

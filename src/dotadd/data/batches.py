@@ -184,13 +184,13 @@ class Strings(Ragged):
             assert self.width is not None
             starts = rows.astype(np.int64) * self.width
             return starts, starts + self.width
-        return self.offsets[:-1][rows].astype(np.int64), self.offsets[1:][rows].astype(np.int64)
+        return self.offsets[:-1][rows].astype(np.int64, copy=False), self.offsets[1:][rows].astype(np.int64, copy=False)
 
     def lengths(self) -> np.ndarray:
         """Letters in each row."""
         if self.offsets is None:
             return np.full(len(self), self.width, np.int64)
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     def together(self) -> Strings:
         """The same strings, their letters one after the other and nothing between them."""

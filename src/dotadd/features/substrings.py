@@ -21,7 +21,7 @@ import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd._util.expression import quoted
-from dotadd._util.memory import available
+from dotadd._util.memory import has_room
 from dotadd._util.threads import for_each
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
@@ -152,7 +152,7 @@ class AllSubstrings(LetterMap):
         twin.threads, twin.whole, twin.loci = threads, True, None
         rows = np.arange(len(batch), dtype=np.int64)
         starts, ends = self._places(batch, rows)
-        if 8 * int((ends - starts).sum()) <= ROOM * available():
+        if has_room(8 * int((ends - starts).sum()), ROOM):
             twin.loci, twin.bounds = twin._located(batch, rows)
         else:
             twin.bounds = twin._bounds_of(batch, rows)

@@ -202,14 +202,15 @@ class Term(OuterMap):
             return
         first = block.end[: len(rows)].copy()  # what a stack wrote before is not ours
         self.phi.fill(batch, rows, block)
-        factors = np.full(len(rows), np.nan) if self.inverse is None else self.inverse[rows].astype(np.float64)
-        new = np.flatnonzero(np.isnan(factors))
+        factors = np.empty(len(rows))
+        factors[:] = np.nan if self.inverse is None else self.inverse[rows]
+        (new,) = np.isnan(factors).nonzero()
         if len(new):
             lengths = np.empty(len(new))
             squared_norms(first, block.end, block.indices, block.values, new, self.phi.distinct, lengths)
-            factors[new] = abs(block.scale) * _inverse(np.sqrt(lengths))
+            factors[new] = made = abs(block.scale) * _inverse(np.sqrt(lengths))
             if self.inverse is not None and block.scale != 0.0:
-                self.inverse[rows[new]] = factors[new]
+                self.inverse[rows[new]] = made
         _shrink(first, block.end, factors, block.values)
 
     def _fill_hashed(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
@@ -264,9 +265,9 @@ class Term(OuterMap):
         inverse = np.full(len(rows), np.nan) if self.inverse is None else self.inverse[rows]
         new = np.isnan(inverse)
         if new.any():
-            inverse[new] = _inverse(np.sqrt(self.phi.squared_norms(batch, rows[new])))
+            inverse[new] = made = _inverse(np.sqrt(self.phi.squared_norms(batch, rows[new])))
             if self.inverse is not None:
-                self.inverse[rows[new]] = inverse[new]
+                self.inverse[rows[new]] = made
         return inverse
 
     def dot(self, batch: Batch, rows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
@@ -384,7 +385,7 @@ def Hashed(bits: int, phi: FeatureMap | None = None) -> Term:
 
 def _inverse(lengths: np.ndarray) -> np.ndarray:
     """1 / length, and 0 for a row of zeros."""
-    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    return np.divide(1.0, lengths, out=np.zeros(len(lengths), lengths.dtype), where=lengths > 0.0)
 
 
 @kernel

@@ -80,7 +80,7 @@ class Model(Classifier):
 
     def _scores(self, batch: Batch, threads: int) -> np.ndarray:
         """Scores of a batch; each row of w is handed out as it lies, mapped from the file or in memory."""
-        examples = InMemory(self.phi, batch, dtype=self.w.dtype.type, threads=threads)
+        examples = InMemory(self.phi, batch, dtype=self.w.dtype.type, threads=threads, once=True)
         out = np.array(examples.dot(self._weights())) + self.intercept[:, None]
         if self.untrained:
             out[self.never_predicted()] = -np.inf

@@ -53,7 +53,8 @@ class InMemory:
     """phi over one batch in memory; `dot` and `add` use so many threads.
 
     With a budget, rows of phi are kept once they were made, as far as it has room. Rows that are a piece of more know
-    by `first_row` where they stand; if they are read while others are worked on, `beside_a_reader` says so.
+    by `first_row` where they stand; if they are read while others are worked on, `beside_a_reader` says so. Where rows
+    are gone through `once`, blocks of them are made without preparing the map for a second time.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class InMemory:
         first_row: int = 0,
         beside_a_reader: bool = False,
         budget: Budget | None = None,
+        once: bool = False,
     ) -> None:
         require_room(phi)
         self.batch, self.dtype, self.first_row = batch, dtype, first_row
@@ -73,6 +75,7 @@ class InMemory:
         self._norms: np.ndarray | None = None  # where they are asked for again and again
         self.on_norms: Callable[[np.ndarray], None] | None = None  # told when a solver asks for them
         self._phi, self._threads, self._beside_a_reader, self._budget = phi, threads, beside_a_reader, budget
+        self._once = once and not phi.bulk
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -85,7 +88,7 @@ class InMemory:
     @cached_property
     def phi(self) -> FeatureMap:
         """The map, with what it has prepared for these rows when they are first worked on."""
-        return self._phi.prepared(self.batch, self._threads)
+        return self._phi if self._once else self._phi.prepared(self.batch, self._threads)
 
     @cached_property
     def _filling(self) -> Filling:

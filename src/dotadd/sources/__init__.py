@@ -82,7 +82,7 @@ def open(
     """
     import numpy as np
 
-    from dotadd.sources.memory import beside
+    from dotadd.sources import memory
 
     if on_bad_row not in ("error", "skip"):
         raise DotaddError(f"on_bad_row must be 'error' or 'skip', not {on_bad_row!r}")
@@ -115,10 +115,10 @@ def open(
     elif format is not None:
         raise DotaddError("format= is for files, and x is not a path")
     else:
-        source = _open_memory(x, options, on_bad_row, like)
+        source = memory.opened(x, options, on_bad_row, like)
     if size is not None:
         source = _shaped(source, size)
-    source = beside(source, y, sample_weight)
+    source = memory.beside(source, y, sample_weight)
     if like is None:
         return source
     from dotadd.sources.around import by_name
@@ -205,37 +205,3 @@ def _is_text(path: str) -> bool:
     if os.path.lexists(path):
         return False
     return len(path) > 255 or len(path.split()) > 1 or not any(mark in path for mark in (".", "/", os.sep, "\0"))
-
-
-def _open_memory(x: object, options: Options, on_bad_row: str, like: Layout | None = None) -> Source:
-    import numpy as np
-
-    from dotadd.data.batches import Batch
-    from dotadd.sources import memory
-    from dotadd.sources.base import Chunk, Source
-    from dotadd.sources.formats import require_options
-    from dotadd.sources.table import Wanted
-
-    if memory.is_table(x) and not isinstance(x, np.ndarray):
-        require_options(options, {"column", "label", "weight"}, "tables in memory")
-        wanted = Wanted(*(options.get(name) for name in Wanted._fields))
-        return memory.from_table(x, wanted, like, on_bad_row)
-    require_options(options, set(), f"{type(x).__name__} in memory")
-    if isinstance(x, Source):
-        if on_bad_row != "error" and x.on_bad_row != on_bad_row:
-            raise DotaddError("on_bad_row is set where a source is opened; this one is open already")
-        return x
-    batch: Batch
-    if isinstance(x, Batch):
-        batch = x
-    elif isinstance(x, np.ndarray):
-        batch = memory.batch_from_numpy(x)
-    elif hasattr(x, "tocsr"):
-        batch = memory.batch_from_scipy(x)
-    elif isinstance(x, list | tuple):
-        batch = memory.batch_from_list(x)
-    elif hasattr(x, "__array__"):
-        batch = memory.batch_from_numpy(np.asarray(x))
-    else:
-        raise DotaddError(f"cannot read examples from {type(x).__name__}; see dotadd.open for what can be read")
-    return memory.MemorySource(Chunk(batch, None, None, 0), on_bad_row=on_bad_row)

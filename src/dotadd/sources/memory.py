@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
-from dotadd.errors import DataError
-from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Source, join_chunks
+from dotadd.errors import DataError, DotaddError
+from dotadd.sources.base import CHUNK_BYTES, Around, Chunk, Options, Source, join_chunks
+from dotadd.sources.formats import require_options
 from dotadd.sources.label_sets import given_sets
 from dotadd.sources.sound import (
     float_type,
@@ -60,6 +61,33 @@ class MemorySource(Source):
         if not len(self._sound):
             raise DataError(f"has no example that can be read; the first complaint: {self.skipped.first}", self.name)
         yield self._sound
+
+
+def opened(x: object, options: Options, on_bad_row: str, like: Layout | None = None) -> Source:
+    """A source of anything in memory."""
+    if is_table(x) and not isinstance(x, np.ndarray):
+        require_options(options, {"column", "label", "weight"}, "tables in memory")
+        wanted = Wanted(*(options.get(name) for name in Wanted._fields))
+        return from_table(x, wanted, like, on_bad_row)
+    require_options(options, set(), f"{type(x).__name__} in memory")
+    if isinstance(x, Source):
+        if on_bad_row != "error" and x.on_bad_row != on_bad_row:
+            raise DotaddError("on_bad_row is set where a source is opened; this one is open already")
+        return x
+    batch: Batch
+    if isinstance(x, Batch):
+        batch = x
+    elif isinstance(x, np.ndarray):
+        batch = batch_from_numpy(x)
+    elif hasattr(x, "tocsr"):
+        batch = batch_from_scipy(x)
+    elif isinstance(x, list | tuple):
+        batch = batch_from_list(x)
+    elif hasattr(x, "__array__"):
+        batch = batch_from_numpy(np.asarray(x))
+    else:
+        raise DotaddError(f"cannot read examples from {type(x).__name__}; see dotadd.open for what can be read")
+    return MemorySource(Chunk(batch, None, None, 0), on_bad_row=on_bad_row)
 
 
 @dataclass
