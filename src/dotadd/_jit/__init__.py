@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dotadd._util.compiled_code import EARLIER, open_store
+from dotadd._util.interrupts import Interrupts
 from dotadd._util.private_store import PrivateStore
 
 
@@ -145,7 +146,7 @@ NOTICE = _CompileNotice()
 BEFOREHAND = Beforehand(STORE.folder.parent, NOTICE.say) if STORE and STORE.writable else None
 
 if not JIT_DISABLED:
-    with _no_garbage_collection():
+    with _no_garbage_collection(), Interrupts() as _scope, _scope.later():
         _wake_numba()
     event.register("numba:compile", NOTICE)
     KernelCache.beforehand = BEFOREHAND
@@ -172,7 +173,18 @@ def _kept(function: Function, *, exact: bool) -> Function:
     KERNELS.append(dispatcher)
     if not JIT_DISABLED:
         dispatcher._cache = KernelCache(function, STORE, exact)  # where cache=True puts one of Numba's own
+        dispatcher.compile = _uninterrupted(dispatcher.compile)
     return dispatcher
+
+
+def _uninterrupted(compile: Callable[[object], object]) -> Callable[[object], object]:
+    """Compiling, or loading, while signals wait: what Ctrl-C raises in Python that LLVM calls is lost, or worse."""
+
+    def compiled(signature: object) -> object:
+        with Interrupts() as scope, scope.later():
+            return compile(signature)
+
+    return compiled
 
 
 def inner(function: Function) -> Function:

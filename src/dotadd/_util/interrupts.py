@@ -96,6 +96,17 @@ class Interrupts:
         finally:
             self._putting_off = putting_off
 
+    @contextmanager
+    def later(self) -> Iterator[None]:
+        """Here signals are put off, and at the end handed over."""
+        putting_off, self._putting_off = self._putting_off, True
+        try:
+            yield
+        finally:
+            self._putting_off = putting_off
+            if not putting_off:
+                self._deliver()
+
     def _arrive(self, number: int, frame: FrameType | None) -> None:
         if self._putting_off and self._waiting is None:
             self._waiting = number
