@@ -41,6 +41,11 @@ def test_limits_cut_the_time_left():
         assert course(*(after(k, 0.9**k) for k in (1, 2, 3)), **changes).left() == pytest.approx(left)
 
 
+def test_passes_that_are_left_take_as_long_as_the_latest_half_of_those_that_are_over():
+    found = course(*(after(k, 0.999**k, 10.0 * min(k, 10) + max(0, k - 10)) for k in range(1, 21)), max_passes=30)
+    assert found.left() == pytest.approx(10.0)
+
+
 def test_a_pass_over_data_on_disk_is_followed_from_within():
     found = course(reading(3, 0.42, 50.0, gap=0.02, cached=12345))
     assert found.inside

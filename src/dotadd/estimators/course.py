@@ -7,6 +7,7 @@ seconds that are left (`time_left.py`).
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dotadd._util.wording import duration, number
@@ -35,7 +36,7 @@ class Course:
         self.limits, self.unit = limits, unit
         self.trends: dict[int, Trend] = {}
         self.gaps: dict[int, float] = {}
-        self.first: tuple[float, float] | None = None
+        self.points: list[tuple[float, float]] = []  # passes that are over, and the seconds that they took
         self.latest: Progress | None = None
 
     def note(self, told: object, which: int, problems: int) -> None:
@@ -44,9 +45,12 @@ class Course:
         if before is not None and progress.sample != before.sample:  # another problem, whose gap says nothing of this
             self.trends.clear()
             self.gaps.clear()
-        if self.first is None:  # training that goes on from a checkpoint has passes behind it that nobody saw here
-            whole = progress.passes <= 1 and not self.inside
-            self.first = (0.0, 0.0) if whole else (passed(progress), progress.seconds)
+        if not self.points and progress.passes <= 1 and not self.inside:
+            self.points.append(
+                (0.0, 0.0)
+            )  # but training that goes on from a checkpoint has passes that nobody saw here
+        if not self.points or passed(progress) > self.points[-1][0]:
+            self.points.append((passed(progress), progress.seconds))
         if which not in self.gaps or progress.gap == progress.gap:
             self.gaps[which] = progress.gap
         if not self.inside:
@@ -86,8 +90,10 @@ class Course:
         assert progress is not None
         if progress.sample is not None:
             return None if max_time is None else max(0.0, max_time - progress.seconds)
-        passes, (first_pass, first_second) = passed(progress), self.first or (0.0, 0.0)
-        pace = (progress.seconds - first_second) / (passes - first_pass) if passes > first_pass else 0.0
+        passes, (first_pass, first_second), (last, seconds) = passed(progress), self.points[0], self.points[-1]
+        half = bisect_right(self.points, (first_pass + last) / 2, key=lambda point: point[0]) - 1
+        before, earlier = self.points[half]  # later passes are often shorter: rows are left out
+        pace = (seconds - earlier) / (last - before) if last > before else 0.0
         limits = [pace * (max_passes - passes)] if pace and max_passes is not None else []
         if max_time is not None:
             limits.append(max_time - (progress.seconds - first_second))
