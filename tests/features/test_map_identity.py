@@ -98,7 +98,10 @@ TABLE = Table.from_columns(
     }
 )
 MAPS |= {
-    "Column": (TABLE, {"name": ("a", "b"), "phi": (parse("WordNGrams(1, bits=9)"), parse("NGrams(2, bits=9)"))}),
+    "Column": (
+        TABLE,
+        {"name": ("a", "b"), "phi": (parse("WordNGrams(1, bits=9)"), parse("NGrams(2, bits=9)")), "holds": ("text",)},
+    ),
     "Number": (TABLE, {"columns": (("a",), ("b",), ("a", "b"), ("b", "a")), "missing": ("indicator", "zero")}),
     "Category": (TABLE, {"columns": (("a",), ("b",), ("a", "b")), "bits": (12, 13)}),
     "Date": (TABLE, {"columns": (("t",), ("s",), ("t", "s"))}),

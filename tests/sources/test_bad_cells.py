@@ -160,13 +160,13 @@ def test_columns_without_a_value_are_empty_whatever_their_type():
         assert [bytes(batch.strings("c")[row]) for row in range(3)] == [b""] * 3
 
 
-def test_lattices_in_a_column_are_refused_with_what_to_do(tmp_path):
+def test_lattices_in_a_column_of_text_are_refused_with_what_to_do(tmp_path):
     lattices = Lattices.from_automata([Automaton.from_string(labels) for labels in ([1, 2], [2, 1], [1, 1])]).to_arrow()
     table = pa.table({"speech": lattices, "age": [1.0, 2.0, 3.0], "label": [0, 1, 0]})
     pq.write_table(table, tmp_path / "people.parquet")
     for data, where in ((table, ""), (tmp_path / "people.parquet", "people.parquet: ")):
         for phi in ("Column('speech', Rational(ngram(1))) + Number('age')", "Category('speech')"):
-            with pytest.raises(DataError, match=f"{where}column 'speech' holds lattices.*column='speech'"):
+            with pytest.raises(DataError, match=f"{where}column 'speech' holds lattices.*holds=\"lattices\""):
                 LinearSVM(phi).fit(data)
     rows = [{"speech": [{"to": 1, "word": "a"}], "label": 0}, {"speech": [], "label": 1}]
     (tmp_path / "people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

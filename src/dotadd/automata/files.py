@@ -32,7 +32,7 @@ from dotadd.errors import AutomatonError, DataError
 
 FORMATS = ("binary", "text", "kaldi", *confusion.DIALECTS)
 MANY = FORMATS[2:]  # those that hold many automata by name
-_ENDINGS = {
+ENDINGS = {
     ".fst": "binary", ".txt": "text", ".ark": "kaldi", ".lat": "kaldi", ".sausage": "sausage", ".mesh": "mesh",
     ".wcn": "wcn", ".dot": "dot", ".gv": "dot",
 }  # fmt: skip
@@ -110,7 +110,9 @@ def records(lines: Iterable[openfst.Line], format: str) -> Iterator[list[openfst
         yield from confusion.records(lines, format)
 
 
-def draft_of(record: list[openfst.Line], path: str, format: str, options: Options, table: SymbolTable | None) -> Draft:
+def draft_of(
+    record: list[openfst.Line], path: str | None, format: str, options: Options, table: SymbolTable | None
+) -> Draft:
     """The automaton of its lines, before its labels have numbers."""
     if format == "text":
         return openfst.draft_of(record, path, options, table)
@@ -142,7 +144,7 @@ def write_many(
     arc_type: str | None = None,
 ) -> None:
     """Write automata with their names. Formats that hold one take no more."""
-    kind = format or _ENDINGS.get(_suffix(os.fspath(path)))
+    kind = format or ENDINGS.get(_suffix(os.fspath(path)))
     if kind not in (*FORMATS, "dot"):
         raise AutomatonError(f"{path}: say with format= how to write it (one of {', '.join(FORMATS)}, dot)")
     if semiring not in SEMIRINGS:

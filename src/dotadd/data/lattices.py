@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from dotadd._util.growing import GrowingOffsets
-from dotadd.data.batches import numpy_of
+from dotadd.data.batches import Strings, numpy_of
 from dotadd.data.ragged import Parts, Ragged, as_offsets, item_places
-from dotadd.errors import AutomatonError
+from dotadd.errors import AutomatonError, DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,6 +157,60 @@ class Lattices(Ragged):
         leaving = _lists(arc_offsets, items)
         inner = pa.StructArray.from_arrays([pa.array(self.finals[states]), leaving], ["final", "arcs"])
         return _lists(self.state_offsets, inner)
+
+
+def packed(batch: Lattices) -> Strings:
+    """Each row as the letters of one cell, words of 8 bytes: how many states it has; of each state its final weight and
+    how many arcs leave it; of each arc its label, target and weight."""
+    states = np.diff(batch.state_offsets)
+    first, stop = batch.state_offsets[[0, -1]]
+    leaving = np.diff(batch.arc_offsets[first : stop + 1])
+    arcs = np.diff(batch.arc_offsets[batch.state_offsets])
+    offsets = np.concatenate([[0], np.cumsum(1 + 2 * states + 3 * arcs)])
+    words = np.empty(offsets[-1], np.int64)
+    words[offsets[:-1]] = states
+    at_state, at_arc = _places(offsets[:-1], states, arcs)
+    words[at_state], words[at_state + 1] = batch.finals[first:stop].astype(np.float64).view(np.int64), leaving
+    used = slice(int(batch.arc_offsets[first]), int(batch.arc_offsets[stop]))
+    words[at_arc], words[at_arc + 1] = batch.labels[used], batch.targets[used]
+    words[at_arc + 2] = batch.weights[used].astype(np.float64).view(np.int64)
+    return Strings(words.view(np.uint8), offsets * 8)
+
+
+def unpacked(cells: Strings, names: SymbolTable | None = None) -> Lattices:
+    """The inverse of `packed`, of strings that begin where their letters do. What stands there is checked."""
+    words, offsets = cells.letters[: cells.letters.size // 8 * 8].view(np.int64), cells.with_offsets().offsets
+    assert offsets is not None
+    sizes = np.diff(offsets) // 8
+    try:
+        if (offsets % 8).any() or not sizes.all():
+            raise IndexError
+        states = words[offsets[:-1] // 8]
+        arcs = (sizes - 1 - 2 * states) // 3
+        if (states < 0).any() or (states > sizes).any() or (arcs < 0).any():
+            raise IndexError
+        at_state, at_arc = _places(offsets[:-1] // 8, states, arcs)
+        leaving, ends = words[at_state + 1], np.concatenate([[0], np.cumsum(states)])
+        arc_offsets = np.concatenate([[0], np.cumsum(leaving)])
+        if (leaving < 0).any() or leaving.max(initial=0) > len(words) or (np.diff(arc_offsets[ends]) != arcs).any():
+            raise IndexError
+        columns = (
+            words[at_arc].astype(np.int32),
+            words[at_arc + 1].astype(np.int32),
+            words[at_arc + 2].view(np.float64),
+        )
+        return Lattices(ends, arc_offsets, *columns, words[at_state].view(np.float64), words=names).checked()
+    except (IndexError, AutomatonError):
+        raise DataError("a column that is to hold lattices was read as something else: read the table again") from None
+
+
+def _places(begins: np.ndarray, states: np.ndarray, arcs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the states and the arcs of packed lattices lie that begin there."""
+    places = []
+    for counts, size, first in ((states, 2, begins + 1), (arcs, 3, begins + 1 + 2 * states)):
+        before = np.cumsum(counts) - counts
+        places.append(np.repeat(first - size * before, counts) + size * np.arange(counts.sum()))
+    return places[0], places[1]
 
 
 def _lists(offsets: np.ndarray, items: pa.Array) -> pa.Array:

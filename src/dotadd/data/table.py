@@ -14,11 +14,15 @@ import numpy as np
 
 from dotadd._jit import kernel, plain
 from dotadd.data.batches import Strings, numpy_of
+from dotadd.data.lattices import Lattices, unpacked
 from dotadd.data.ragged import Parts, Ragged, as_offsets
 from dotadd.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from dotadd.automata.automaton import Automaton
+    from dotadd.automata.symbols import SymbolTable
 
 TOGETHER = 1 << 11  # rows that are written together
 
@@ -36,19 +40,27 @@ class Cells(NamedTuple):
 
 class Table(Ragged):
     """Row r has the cells offsets[r] to offsets[r + 1], as many as there are names. Cell c has the number values[c],
-    which is NaN where it has none, and the letters ends[c] to ends[c + 1]."""
+    which is NaN where it has none, and the letters ends[c] to ends[c + 1], which may be those of a packed lattice.
+    `words` are what labels of lattices are called, as far as somebody knows."""
 
     kind = "tables"
 
     def __init__(
-        self, names: Sequence[str], offsets: np.ndarray, ends: np.ndarray, values: np.ndarray, letters: np.ndarray
+        self,
+        names: Sequence[str],
+        offsets: np.ndarray,
+        ends: np.ndarray,
+        values: np.ndarray,
+        letters: np.ndarray,
+        *,
+        words: SymbolTable | None = None,
     ) -> None:
         self.names = tuple(names)
         self.offsets, self.ends = as_offsets(offsets), as_offsets(ends)
-        self.values, self.letters = values, letters
+        self.values, self.letters, self.words = values, letters, words
 
     @classmethod
-    def from_columns(cls, columns: Mapping[str, Cells]) -> Table:
+    def from_columns(cls, columns: Mapping[str, Cells], words: SymbolTable | None = None) -> Table:
         """From columns of one length."""
         rows, width = max(map(len, columns.values()), default=0), len(columns)
         values, ends = np.empty((rows, width)), np.zeros(rows * width + 1, np.int64)
@@ -66,7 +78,9 @@ class Table(Ragged):
             if cells.strings is not None:
                 starts, _ = cells.strings.bounds(np.arange(rows))
                 _copy_cells(plain(cells.strings.letters), starts, ends, k, width, letters)
-        return cls(tuple(columns), np.arange(rows + 1, dtype=np.int64) * width, ends, values.reshape(-1), letters)
+        return cls(
+            tuple(columns), np.arange(rows + 1, dtype=np.int64) * width, ends, values.reshape(-1), letters, words=words
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -84,9 +98,12 @@ class Table(Ragged):
         return cls((), *offsets, *arrays)
 
     def made(self, offsets: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> Self:
-        return type(self)(self.names, *offsets, *arrays)
+        return type(self)(self.names, *offsets, *arrays, words=self.words)
 
     def alike(self, other: Self) -> tuple[Self, Self]:
+        if self.words is not other.words and self.words is not None:
+            for name in other.words or ():
+                self.words.add(name)
         if not self.names and other.names:  # room for rows that are to come
             return other.made(*self.parts()[:2]), other
         return self, other
@@ -102,6 +119,10 @@ class Table(Ragged):
     def strings(self, name: str) -> ColumnStrings:
         """The letters of a column."""
         return ColumnStrings(self, int(self.places([name])[0]))
+
+    def lattices(self, name: str) -> ColumnLattices:
+        """The lattices of a column."""
+        return ColumnLattices(self.strings(name), self.words)
 
     def numbers(self, name: str) -> np.ndarray:
         """The numbers of a column."""
@@ -161,6 +182,28 @@ class ColumnStrings(Strings):
 
     def with_offsets(self) -> Self:
         return self.take(np.arange(len(self)))
+
+
+class ColumnLattices(Lattices):
+    """The lattices that are packed in the cells of one column; those that are taken are unpacked."""
+
+    def __init__(self, cells: Strings, words: SymbolTable | None) -> None:
+        self._cells, self.words = cells, words
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def take(self, rows: np.ndarray) -> Self:
+        return cast("Self", unpacked(self._cells.take(rows), self.words))
+
+    def slice(self, first: int, stop: int) -> Self:
+        return type(self)(self._cells.slice(first, stop), self.words)
+
+    def parts(self) -> Parts:
+        return self.take(np.arange(len(self))).parts()
+
+    def automaton(self, row: int, symbols: SymbolTable | None = None) -> Automaton:
+        return self.take(np.array([row])).automaton(0, symbols)
 
 
 CELLS = b"dotadd.cells"  # metadata of a field that holds the rows of a table: the names of its columns, in JSON

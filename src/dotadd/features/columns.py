@@ -1,8 +1,9 @@
 """Column: a map of strings over one column of a table.
 
     Column("text", WordNGrams((1, 2))) + Column("title", NGrams((3, 5)))
+    Column("heard", Rational(ngram(2)), holds="lattices")
 
-`reads` tells a source which columns are wanted, and whether as letters or as numbers.
+`reads` tells a source which columns are wanted, and whether as letters, as lattices or as numbers.
 """
 
 from __future__ import annotations
@@ -14,50 +15,67 @@ import numpy as np
 from dotadd._util.expression import call_repr, quoted
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch, Strings
+from dotadd.data.lattices import Lattices
 from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.base import Arrays, BadRow, FeatureMap, Origins, Part, Shape
 from dotadd.features.occurrences import Occurrences
 from dotadd.features.outer import OuterMap
 
+KINDS: dict[str, type[Batch]] = {"text": Strings, "lattices": Lattices}
+
 
 class Column(OuterMap):
-    """A map of strings that reads the cells of one column.
+    """A map of strings, or of lattices, that reads the cells of one column.
 
     name: of the column, or its number from 0 where a file has no header.
-    phi: a map of strings, such as `WordNGrams((1, 2))` or `Spectrum(8)`.
+    phi: a map of strings, such as `WordNGrams((1, 2))` or `Spectrum(8)`, or of lattices, such as `Rational(ngram(2))`.
+    holds: "text" or "lattices". The cell of a lattice has `[nodes], [edges]`, several lines of OpenFst's or Kaldi's
+        text or of a confusion network of SRILM's, or else a sentence, which is the chain of its words.
     """
 
     takes = (Table,)
 
-    def __init__(self, name: str | int, phi: FeatureMap) -> None:
+    def __init__(self, name: str | int, phi: FeatureMap, holds: str = "text") -> None:
         self.name = column_name(name)
-        if not isinstance(phi, FeatureMap) or Strings not in phi.takes:
-            raise FeatureError(f"Column({self.name!r}, ...) needs a map of strings, and not {quoted(phi)}")
-        self.phi = phi
+        if holds not in KINDS:
+            raise FeatureError(f"holds has to be one of {', '.join(KINDS)}, and not {quoted(holds)}")
+        if not isinstance(phi, FeatureMap) or KINDS[holds] not in phi.takes:
+            raise FeatureError(f"Column({self.name!r}, ...) needs a map of {KINDS[holds].kind}, and not {quoted(phi)}")
+        self.phi, self.holds = phi, holds
+        self._ready: tuple[Batch, Batch] | None = None  # the batch that this is prepared for, and what is read of it
         self.bulk, self.keeps, self.distinct = phi.bulk, phi.keeps, phi.distinct
         self.whole = phi.whole
 
     def __repr__(self) -> str:
-        return call_repr("Column", self.name, self.phi)
+        return call_repr("Column", self.name, self.phi, **({} if self.holds == "text" else {"holds": self.holds}))
 
     def _description(self) -> dict[str, object]:
-        return {"name": self.name, "phi": self.phi}
+        return {"name": self.name, "phi": self.phi, "holds": self.holds}
 
     @property
     def reads(self) -> dict[str, str]:
-        return {self.name: "text"}
+        return {self.name: self.holds}
 
     @property
     def title(self) -> str:
         return self.name
 
     def around(self, phi: FeatureMap) -> FeatureMap:
-        return self if phi is self.phi else Column(self.name, phi)
+        return self if phi is self.phi else Column(self.name, phi, self.holds)
 
-    def inside(self, batch: Batch) -> Strings:
+    def inside(self, batch: Batch) -> Batch:
+        if self._ready is not None and self._ready[0] is batch:
+            return self._ready[1]
         assert isinstance(batch, Table)
-        return batch.strings(self.name)
+        return batch.strings(self.name) if self.holds == "text" else batch.lattices(self.name)
+
+    def prepared(self, batch: Batch, threads: int = 1) -> FeatureMap:
+        """What is prepared for the batch inside is so for this one object."""
+        inside = self.inside(batch)
+        twin = Column(self.name, self.phi.prepared(inside, threads), self.holds)
+        twin._ready = batch, inside
+        return twin
 
     def shape_inside(self, shape: Shape) -> Shape:
         return shape.column(self.name)

@@ -296,8 +296,9 @@ def _labels(batch: Batch) -> np.ndarray:
         starts, ends = batch.bounds(np.array([0, len(batch) - 1]))
         return batch.letters[starts[0] : ends[1]]
     assert isinstance(batch, Lattices)
-    first, last = batch.arc_offsets[batch.state_offsets[[0, -1]]]
-    return batch.labels[first:last]
+    (states, arcs), (labels, *_), _ = batch.parts()
+    first, last = arcs[states[[0, -1]]]
+    return labels[first:last]
 
 
 def _check_factors(builder: Builder) -> None:

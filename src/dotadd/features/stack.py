@@ -43,7 +43,12 @@ class Stack(FeatureMap):
         found: dict[str, str] = {}
         for part in self.parts:
             for name, kind in part.reads.items():
-                found[name] = kind if found.get(name, kind) == kind else "both"
+                before = found.get(name, kind)
+                if before != kind and "lattices" in (before, kind):
+                    raise FeatureError(
+                        f"column {name!r} is read as lattices by one map, and by another as something else"
+                    )
+                found[name] = kind if before == kind else "both"
         return found
 
     @property

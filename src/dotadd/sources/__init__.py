@@ -109,7 +109,8 @@ def open(
         before: Options = dict(read_as or {})
         if "dtype" in before:
             before["dtype"] = np.dtype(before["dtype"]).type
-        source = _open_files(paths, format, options, on_bad_row, before)
+        cells = like is not None and like.kinds is not None
+        source = _open_files(paths, format, options, on_bad_row, before, cells)
         if size is None and (earlier := before.get("size")) is not None:
             source = _shaped(source, earlier, asked_for=False)
     elif format is not None:
@@ -161,10 +162,12 @@ def matching(path: str) -> list[str]:
     return found
 
 
-def _open_files(paths: Sequence[str], format: str | None, options: Options, on_bad_row: str, before: Options) -> Source:
+def _open_files(
+    paths: Sequence[str], format: str | None, options: Options, on_bad_row: str, before: Options, cells: bool
+) -> Source:
     from dotadd.sources.files import FileSource, ManyFiles
 
-    opened = [_open_file(path, format, options, on_bad_row, before) for path in paths]
+    opened = [_open_file(path, format, options, on_bad_row, before, cells) for path in paths]
     if len(opened) == 1:
         return opened[0]
     parts = [source for source in opened if isinstance(source, FileSource)]
@@ -173,7 +176,10 @@ def _open_files(paths: Sequence[str], format: str | None, options: Options, on_b
     return ManyFiles(parts, on_bad_row=on_bad_row)
 
 
-def _open_file(path: str, format: str | None, options: Options, on_bad_row: str, before: Options) -> Source:
+def _open_file(
+    path: str, format: str | None, options: Options, on_bad_row: str, before: Options, cells: bool
+) -> Source:
+    """`cells` says that a map reads columns of a table."""
     from dotadd._util.compressed import reading
     from dotadd.sources.formats import FOLDERS, format_named, format_of_like
 
@@ -192,7 +198,7 @@ def _open_file(path: str, format: str | None, options: Options, on_bad_row: str,
     else:
         if format in FOLDERS and format != "texts":
             raise DataError(f"is a file, and format={format!r} is for folders", path)
-        found = format_named(format or format_of_like(path, as_before))
+        found = format_named(format or format_of_like(path, as_before, cells))
     if as_before is not None and found.source == format_named(as_before).source:
         options = {name: value for name, value in before.items() if found.takes(name) and name != "format"} | options
     if "separator" in before and "separator" not in options and found.takes("separator"):

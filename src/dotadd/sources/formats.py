@@ -187,6 +187,7 @@ FOLDERS: dict[str, Format] = {
 """What folders hold; each file is an example, and the name of its subfolder its label."""
 
 KNOWN = ", ".join(FORMATS)
+TABLES = ("csv", "tsv")  # which are lattices where a column holds them and nobody says otherwise
 TEXT = ".txt"  # a name that many things have: it is text where nothing tells that it is something else
 _ENDINGS = {ending: format for format in FORMATS.values() for ending in format.endings}
 
@@ -217,12 +218,16 @@ def ending_tells(path: str | os.PathLike[str]) -> Format | None:
     return _ENDINGS.get(Path(path).suffix.lower())
 
 
-def format_of_like(path: str, before: str | None) -> str:
+def format_of_like(path: str, before: str | None, cells: bool) -> str:
     """The name of a file's format, where earlier data had the format `before`: that is taken where the file does not
-    tell its own. After texts, all is text whose name does not say otherwise, unless it begins like no text does; after
-    texts of a file each, a file is one."""
+    tell its own. Where a map reads `cells` of a table, or did, one with a column of lattices is a table like any other.
+    After texts, all is text whose name does not say otherwise, unless it begins like no text does; after texts of a
+    file each, a file is one."""
     if before in ("txt", "texts") and ending_tells(_stem(path)) in (None, FORMATS["txt"]):
         return certain_format(first_bytes(path)) or before
+    told = ending_tells(_stem(path))
+    if told is not None and told.name in TABLES and (cells or before in TABLES):
+        return told.name
     try:
         return format_of(path)
     except UnknownFormatError:
@@ -259,8 +264,8 @@ def format_of(path: str) -> str:
     stem = _stem(path)
     found = ending_tells(stem)
     if found is not None and found.name != "txt":
-        table = found.name in ("csv", "tsv")
-        return "lattices" if table and _LATTICE_CELL.search(first_bytes(path)) else found.name
+        lattices = found.name in TABLES and _LATTICE_CELL.search(first_bytes(path))
+        return "lattices" if lattices else found.name
     if Path(stem).suffix.lower() in IMAGES:
         raise DataError("is a single image; give the folder that it lies in", path)
     for format in FORMATS.values():

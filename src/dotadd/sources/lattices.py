@@ -13,9 +13,9 @@ Text that can be read, told by its contents:
   posterior and of its share in the next node) follows from the first number and is not used. An edge is a pair of
   nodes, which are counted from 0; the first is `<s>`, the last `</s>`. A word that may also be the last has edges to
   other words and to `</s>`, whose number is 0 whatever comes before: an edge to `</s>` has the probability that is
-  left. With this rule, the posteriors that follow are the published ones to 1e-4. Any other text in a cell is a
-  sentence, and its lattice is the chain of its words: so a machine may learn from transcripts and be asked about
-  lattices.
+  left. With this rule, the posteriors that follow are the published ones to 1e-4. Several lines
+  are OpenFst's or Kaldi's text, or a confusion network of SRILM's. Any other text in a cell is a sentence, and its
+  lattice is the chain of its words: so a machine may learn from transcripts and be asked about lattices.
 
 Labels may also stand in a second file, of names and labels.
 
@@ -34,9 +34,6 @@ networks among them, are read as they are.
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,23 +42,19 @@ import numpy as np
 
 from dotadd.automata.draft import Draft, Numbering, Options
 from dotadd.automata.files import MANY, draft_of, format_of, records
-from dotadd.automata.symbols import EPSILON_NAME, HashedSymbols, SymbolTable
+from dotadd.automata.symbols import HashedSymbols, SymbolTable
 from dotadd.data.batches import Strings
 from dotadd.errors import DataError, DotaddError
 from dotadd.sources.base import Chunk
 from dotadd.sources.delimited import DelimitedFile
 from dotadd.sources.files import FileSource
 from dotadd.sources.labels import label_table, without
+from dotadd.sources.lattice_cells import cell_draft, put
 from dotadd.sources.lattice_rows import LatticeRows
 from dotadd.sources.text import Piece, after_last_line, fields_of, first_lines, pieces
 
-SILENT = {"<s>", "</s>", "!SENT_START", "!SENT_END", "!NULL"}
 NO_ACTS = "null"
 BEGINNING = 1 << 20  # of a table is looked at for the column of lattices
-ROUNDING = 1e-3  # by which the probabilities behind a node may be off
-_NODE = re.compile(r"""\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*,\s*([^\s,()\[\]]+)\s*(?:,[^()\[\]'"]*)?\)""")
-_EDGE = re.compile(r"\(\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\)")
-_NEXT, _CLOSE = re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*")
 
 
 @dataclass
@@ -106,13 +99,6 @@ class LatticeFile(FileSource):
             return None
         return next((name for name in MANY if name in suffixes), "kaldi")
 
-    def _add(self, rows: LatticeRows, draft: Draft, numbering: Numbering) -> None:
-        """Put one more lattice to the rows: the acceptor of its words."""
-        words = draft.on_outputs().outputs
-        if not SILENT.isdisjoint(words):
-            draft.inputs = draft.outputs = [EPSILON_NAME if word in SILENT else word for word in words]
-        rows.append(draft, numbering)
-
     def _records(self, format: str, nbytes: int, numbering: Numbering) -> Iterator[Chunk]:
         label_of = self._label_of(format)
         labelled: bool | None = None
@@ -124,7 +110,7 @@ class LatticeFile(FileSource):
             for record in records(_lines(piece, self.path), format):
                 try:
                     draft = draft_of(record, self.path, format, self._options, numbering.known)
-                    self._add(rows, draft, numbering)
+                    put(rows, draft, numbering)
                 except DataError as error:
                     self.bad_row(error)
                     continue
@@ -164,8 +150,8 @@ class LatticeFile(FileSource):
             lattices, rows = LatticeRows(), []
             for row, line in enumerate(chunk.lines.tolist()):
                 try:
-                    draft = _cell_draft(chunk.batch[row].decode(), self.path, line)
-                    self._add(lattices, draft, numbering)
+                    draft = cell_draft(chunk.batch[row].decode(), self.path, line)
+                    put(lattices, draft, numbering)
                     rows.append(row)
                 except DataError as error:
                     self.bad_row(error)
@@ -235,89 +221,3 @@ _CUTS = {"kaldi": _after_last_block, "mesh": _before_last_mesh}
 
 def _has_act(acts: str, asked: str) -> bool:
     return any(act == asked or act.startswith(f"{asked}-") for act in (acts or NO_ACTS).split(";"))
-
-
-def _cell_draft(cell: str, path: str | None, line: int) -> Draft:
-    """The lattice of a cell."""
-    if not cell.startswith("[("):
-        return _chain(cell.split(), path, line)
-    found, at = _items(_NODE, cell, 1, "('word', log p, ...)", path, line)
-    comma = _NEXT.match(cell, at)
-    if comma is None or cell[comma.end() : comma.end() + 1] != "[":
-        raise DataError("expected a list of edges after the nodes: [('<s>', 0), ...], [(0, 1), ...]", path, line)
-    edges, at = _items(_EDGE, cell, comma.end() + 1, "(node, node)", path, line)
-    if at < len(cell):
-        raise DataError(f"expected nothing after the edges, but there is {cell[at : at + 20]!r}", path, line)
-    words = [_word(node) for node in found]
-    logs = [_log(node[3], path, line) for node in found]
-    return _lattice(words, logs, [(int(edge[1]), int(edge[2])) for edge in edges], path, line)
-
-
-def _lattice(words: list[str], logs: list[float], edges: list[tuple[int, int]], path: str | None, line: int) -> Draft:
-    end = len(words) - 1
-    if (words[0], words[end]) != ("<s>", "</s>"):
-        raise DataError(f"the nodes begin with <s> and end with </s>, and not {words[0]} and {words[end]}", path, line)
-    for edge in edges:
-        if max(edge) > end:
-            raise DataError(
-                f"the edge {edge} leads to node {max(edge)}, which is missing: there are {end + 1}", path, line
-            )
-    left: dict[int, float] = defaultdict(lambda: 1.0)
-    for source, target in edges:
-        left[source] -= math.exp(logs[target]) if target != end else 0.0
-    draft = Draft(path, line, costs=False, start=0, finals={end: 1.0})
-    draft.outputs = draft.inputs
-    for source, target in edges:
-        probability = left[source] if target == end else math.exp(logs[target])
-        if probability < -ROUNDING:
-            message = f"the probabilities of what follows node {source} sum to {1.0 - probability:.4g}"
-            raise DataError(message, path, line)
-        draft.sources.append(source)
-        draft.targets.append(target)
-        draft.inputs.append(words[target])
-        draft.weights.append(max(0.0, probability))
-        draft.lines.append(line)
-    return draft
-
-
-def _chain(words: list[str], path: str | None, line: int) -> Draft:
-    n = len(words)
-    draft = Draft(path, line, costs=False, start=0, finals={n: 1.0})
-    draft.sources, draft.targets = list(range(n)), list(range(1, n + 1))
-    draft.inputs = draft.outputs = words
-    draft.weights, draft.lines = [1.0] * n, [line] * n
-    return draft
-
-
-def _items(
-    pattern: re.Pattern[str], cell: str, at: int, what: str, path: str | None, line: int
-) -> tuple[list[re.Match[str]], int]:
-    """The items of a list that begins at a place behind its bracket, and the place behind the list."""
-    found: list[re.Match[str]] = []
-    while True:
-        item = pattern.match(cell, at)
-        if item is None:
-            raise DataError(f"expected {what}, but there is {cell[at : at + 20]!r}", path, line)
-        found.append(item)
-        closed = _CLOSE.match(cell, item.end())
-        if closed is not None:
-            return found, closed.end()
-        comma = _NEXT.match(cell, item.end())
-        if comma is None:
-            raise DataError(f"expected a comma or a bracket, but there is {cell[item.end() :][:20]!r}", path, line)
-        at = comma.end()
-
-
-def _word(node: re.Match[str]) -> str:
-    word = re.sub(r"\\(.)", r"\1", node[1] if node[1] is not None else node[2])
-    return "_".join(word.split()) or EPSILON_NAME
-
-
-def _log(text: str, path: str | None, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise DataError(f"{text!r} is not a number", path, line) from None
-    if not value <= ROUNDING:
-        raise DataError(f"{text} is not the logarithm of a probability", path, line)
-    return value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings, from_arrow, unpack
-from dotadd.data.lattices import is_lattices, lattices_from_arrow
+from dotadd.data.lattices import is_lattices, lattices_from_arrow, packed
 from dotadd.data.table import CELLS, Cells, Table, is_cells, table_from_arrow
 from dotadd.errors import DataError, DotaddError, UnusedColumnsWarning
 from dotadd.sources.base import Chunk, Source
@@ -30,6 +30,7 @@ PACKED, LENGTH = b"dotadd.dna2", b"length"  # metadata of a field that holds DNA
 NOTHING = frozenset(
     ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
 )  # what a missing number is written as
+NUMBERS = ("number", "both")  # kinds of columns of which numbers are read
 EXAMPLES, LINES, COLUMNS, LAYOUT = b"column", b"lines", b"columns", b"layout"
 
 
@@ -53,7 +54,7 @@ class Layout:
     header: bool = True
     """Whether the columns have names; those of a file without a header are their numbers, from 0."""
     kinds: dict[str, str] | None = None
-    """Where rows are those of a table, of each feature column whether it is "text", a "number" or "both"."""
+    """Where rows are those of a table, what each feature column is read as: "text", "number", "both" or "lattices"."""
     ids: tuple[str, ...] = ()
     """Columns that are carried along, whatever they hold."""
 
@@ -282,14 +283,14 @@ def chunk_of(
     with _about(path):
         labels, separator = None if layout.label is None else table.column(layout.label), separator_of(source)
         ids = table.select(list(layout.ids)) if layout.ids else None
-        chunk = Chunk(_batch_of(table, layout, n_features), None, _weights(table, layout), 0, path, ids=ids)
-    if labels is None:
-        return chunk
-    if separator is None or not is_text(labels.type):
-        with _about(path):
-            return replace(chunk, y=labels_of(labels))
-    y, complaints = parsed_sets(labels.fill_null("").to_pylist(), separator, False)
-    return without(source, replace(chunk, y=y, first_row=first_row), complaints)
+        batch, found = _batch_of(table, layout, n_features)
+        chunk = Chunk(batch, None, _weights(table, layout), 0, path, ids=ids)
+        if labels is not None and (separator is None or not is_text(labels.type)):
+            chunk = replace(chunk, y=labels_of(labels))
+        elif labels is not None and separator is not None:
+            y, wrong = parsed_sets(labels.fill_null("").to_pylist(), separator, False)
+            chunk, found = replace(chunk, y=y), wrong | found
+    return without(source, replace(chunk, first_row=first_row), found) if found else chunk
 
 
 def labels_beside(
@@ -375,7 +376,7 @@ def _without_words(
     bad: dict[int, DataError] = {}
     for name, kind in (layout.kinds or {}).items():
         words = table.column(name)
-        if kind == "text" or not is_text(words.type):
+        if kind not in NUMBERS or not is_text(words.type):
             continue
         try:
             _number_cells(words, name)
@@ -425,9 +426,14 @@ def _without_missing(
     return table.filter(pa.array(lacks < 0))
 
 
-def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> Batch:
+def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> tuple[Batch, dict[int, str]]:
+    """The examples, and complaints about rows that are to be left out."""
     if layout.kinds is not None:
         return table_of({name: table.column(name) for name in layout.features}, layout.kinds)
+    return _plain_batch(table, layout, n_features), {}
+
+
+def _plain_batch(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> Batch:
     if layout.dense:
         return DenseRows(side_by_side([numbers(table.column(name)) for name in layout.features]))
     (name,) = layout.features
@@ -453,14 +459,29 @@ def _batch_of(table: pa.RecordBatch, layout: Layout, n_features: int | None) -> 
     return batch
 
 
-def table_of(columns: dict[str, pa.Array], kinds: dict[str, str]) -> Table:
-    """The rows of a table, of which each column is read as its kind."""
-    return Table.from_columns({name: _cells(column, kinds[name], name) for name, column in columns.items()})
+def table_of(columns: dict[str, pa.Array], kinds: dict[str, str]) -> tuple[Table, dict[int, str]]:
+    """The rows of a table, of which each column is read as its kind; and complaints about cells without a lattice."""
+    if "lattices" not in kinds.values():
+        return Table.from_columns({name: _cells(array, kinds[name], name) for name, array in columns.items()}), {}
+    from dotadd.automata.symbols import HashedSymbols
+    from dotadd.sources.lattice_cells import lattices_of
+
+    words, cells, complaints = HashedSymbols(), dict[str, Cells](), dict[int, str]()
+    for name, column in columns.items():
+        if kinds[name] != "lattices":
+            cells[name] = _cells(column, kinds[name], name)
+        elif is_lattices(column.type):
+            cells[name] = Cells(strings=packed(lattices_from_arrow(column)))
+        else:
+            batch, found = lattices_of(_text_cells(plainer(column), name), words)
+            cells[name] = Cells(strings=packed(batch))
+            complaints = {row: f"column {name!r}: {message}" for row, message in found.items()} | complaints
+    return Table.from_columns(cells, words), complaints
 
 
 def _cells(array: pa.Array, kind: str, name: str) -> Cells:
     array = plainer(array)
-    numbers = None if kind == "text" else _number_cells(array, name)
+    numbers = _number_cells(array, name) if kind in NUMBERS else None
     return Cells(numbers, None if kind == "number" else _text_cells(array, name))
 
 
@@ -490,7 +511,7 @@ def _text_cells(array: pa.Array, name: str) -> Strings:
     if t.is_floating(kind):
         array = pc.if_else(pc.is_finite(array), array, None)
     elif is_nested(kind):
-        what = f"lattices, which have to be all of an example: column={name!r}" if is_lattices(kind) else kind
+        what = f'lattices: read them by Column({name!r}, ..., holds="lattices")' if is_lattices(kind) else kind
         raise DataError(f"column {name!r} holds {what}, and a feature wants text")
     if not (t.is_binary(array.type) or t.is_large_binary(array.type)):
         array = array.cast(pa.large_string())

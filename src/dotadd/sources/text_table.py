@@ -15,7 +15,7 @@ from dotadd.data.batches import Batch, DenseRows, from_arrow
 from dotadd.errors import DataError
 from dotadd.sources.base import Chunk
 from dotadd.sources.files import TableFile
-from dotadd.sources.labels import EXACT
+from dotadd.sources.labels import EXACT, without
 from dotadd.sources.table import Layout, is_nested, is_text, numbers, side_by_side, table_of
 from dotadd.sources.text import Records
 
@@ -101,8 +101,9 @@ class TextTable:
         if layout is None or not len(lines):
             return None
         batch: Batch
+        found: dict[int, str] = {}
         if layout.kinds is not None:
-            batch = table_of({name: columns[name] for name in layout.features}, layout.kinds)
+            batch, found = table_of({name: columns[name] for name in layout.features}, layout.kinds)
         elif layout.dense:
             batch = DenseRows(side_by_side([numbers(columns[name]) for name in layout.features]))
         else:
@@ -112,7 +113,8 @@ class TextTable:
         weight = None if layout.weight is None else numbers(columns[layout.weight])
         words = None if layout.label is None else _words(columns[layout.label])
         ids = _as_text({name: columns[name] for name in layout.ids}) if layout.ids else None
-        return Chunk(batch, None, weight, 0, self.source.path, lines, words=words, ids=ids)
+        chunk = Chunk(batch, None, weight, 0, self.source.path, lines, words=words, ids=ids)
+        return without(self.source, chunk, found)
 
     def _careful(self, records: Records) -> tuple[dict[str, pa.Array], np.ndarray]:
         """The columns by Python's parser, and the lines of the records that are sound."""
