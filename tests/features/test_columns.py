@@ -1,6 +1,7 @@
 """Maps of the columns of a table, against features written down in plain Python."""
 
 import datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from dotadd import parse
 from dotadd.data.batches import Strings
 from dotadd.data.table import Cells, Table
 from dotadd.errors import FeatureError
-from dotadd.features import Category, Column, Date, NGrams, Number, Shape, Spectrum, WordNGrams
+from dotadd.features import Category, Column, Date, NGrams, Number, Shape, Spectrum, WordNGrams, cells
 from dotadd.features.checks import check_feature_map, materialize
 
 JOBS = ["nurse", "cook", "", "nurse", "pilot"]
@@ -138,6 +139,58 @@ def test_what_is_no_date_is_refused_with_its_row(wrong):
     assert bad.row == 1
     assert repr(wrong) in bad.message
     assert "'when'" in bad.message
+
+
+NAMED = [
+    'Category("job").indexed()', 'Category("job", "site").indexed("sorted_array")',
+    '(Category("job") * Category("site")).indexed()', '(Category("text", "job") * Category("site")).indexed().idf()',
+    '2.0 * Category("job", "text").indexed("trie")',
+]  # fmt: skip
+VALUES = {"job": JOBS, "site": SITES, "text": TEXTS}
+
+
+@pytest.mark.parametrize("expression", NAMED)
+@pytest.mark.parametrize("cuts", [[5], [1, 3], [0, 2, 4]])
+def test_an_index_knows_what_its_values_are_called(expression, cuts):
+    phi = parse(expression)
+    learner, again = phi.resolve(Shape.of(TABLE)).learner(), True
+    while again:
+        for first, stop in pairwise([0, *cuts, 5]):
+            learner.see(TABLE.slice(first, stop))
+        again = learner.again()
+    phi = learner.done()
+    for known in (phi, parse(expression).resolve(Shape.of(TABLE)).with_state(phi.state())):
+        names = np.array(known.names(np.arange(known.dim), None), object)
+        matrix = materialize(known, TABLE)
+        found = [set(names[slots]) for slots in np.split(matrix.indices, matrix.indptr[1:-1])]
+        inside = phi
+        while not hasattr(inside, "crosses"):
+            inside = inside.phi
+        rows = [{name: f"{name}={values[row]}" for name, values in VALUES.items()} for row in range(5)]
+        assert found == [{" x ".join(row[name] for name in cross) for cross in inside.crosses} for row in rows]
+
+
+@pytest.mark.parametrize("limit", ["MOST_NAMED", "MOST_LETTERS"])
+def test_the_first_values_have_names_wherever_rows_are_cut(monkeypatch, limit):
+    monkeypatch.setattr(cells, limit, {"MOST_NAMED": 7, "MOST_LETTERS": 41}[limit])
+    batch = Table.from_columns({"job": text([f"{k % 12}" for k in range(100)])})
+    phi = parse('Category("job").indexed()')
+    expected = [f"job={k}" if k < {"MOST_NAMED": 7, "MOST_LETTERS": 8}[limit] else None for k in range(12)]
+    for cuts in ([], [3], [5, 6, 50]):
+        learner = phi.learner()
+        for first, stop in pairwise([0, *cuts, 100]):
+            learner.see(batch.slice(first, stop))
+        assert learner.done().names(np.arange(12), None) == expected
+    with pytest.raises(FeatureError, match="has no names"):
+        phi.fit(batch).get_feature_names_out()
+
+
+def test_a_model_of_before_has_no_names_and_the_same_features():
+    phi = parse(NAMED[1]).learn(TABLE)
+    before = {name: array for name, array in phi.state().items() if not name.startswith("phi.")}
+    old = parse(NAMED[1]).with_state(before)
+    assert old.names(np.arange(old.dim), None) == [None] * old.dim
+    assert abs(materialize(old, TABLE) - materialize(phi, TABLE)).max() == 0.0
 
 
 def test_features_are_called_by_their_values():

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dotadd
-from dotadd import DataError, LinearSVM
+from dotadd import DataError, LinearSVM, load, strongest_features
+from dotadd.cli import run
 from dotadd.data.table import Table
 from dotadd.sources.table import Layout
 
@@ -218,3 +219,18 @@ def test_a_compressed_table_is_read(tmp_path):
     with gzip.open(tmp_path / "people.csv.gz", "wt") as file:
         file.write("age,label\n1,a\n2,b\n,b\n")
     assert LinearSVM('Number("age")', random_state=0).fit(str(tmp_path / "people.csv.gz")).model_.training["rows"] == 3
+
+
+def test_inspection_of_an_index_needs_no_data(tmp_path, capsys):
+    data = frame()
+    path = str(tmp_path / "m.dotadd")
+    LinearSVM('(Category("job") * Category("code")).indexed() + Category("job").indexed()').fit(
+        data.drop(columns="label"), data["label"]
+    ).save(path)
+    assert run(["inspect", path, "--largest", "1000"]) == 0
+    shown = capsys.readouterr().out
+    found = [feature.names[0][0].text for feature in strongest_features(load(path), largest=100)[0]]
+    assert set(found) <= {*("job=" + data["job"]), *("job=" + data["job"] + " x code=" + data["code"].astype(str))}
+    assert len(set(found)) == len(found) > 20
+    assert all(name in shown for name in found)
+    assert "slot" not in shown.partition("largest weights")[2]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from itertools import pairwise, product
+from types import MappingProxyType
 from typing import cast
 
 import numpy as np
@@ -20,13 +21,17 @@ from dotadd.data.table import Table
 from dotadd.errors import FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.columns import column_name
-from dotadd.features.forms import slot_of
-from dotadd.features.leaves import checked_bits, named_by_row
+from dotadd.features.forms import MISSING as MISSING_SLOT
+from dotadd.features.forms import HashTable, checked_state, slot_of
+from dotadd.features.learning import Learner, ids_of, learned
+from dotadd.features.leaves import checked_bits
 from dotadd.features.occurrences import Occurrences
 
 MISSING = ("indicator", "zero", "refuse")
 BITS = 20
 EXACT_BITS = 62  # of the ids of categories that an index tells apart
+MOST_NAMED, MOST_LETTERS = 1 << 16, 1 << 22  # values of which an index knows the names, and letters of these
+FIRST_ROWS = 1 << 10  # in which new values are looked for, and then in twice as many
 MOST_CROSSED = 3  # categories in one feature
 
 
@@ -138,10 +143,13 @@ class Number(CellMap):
 
 class Category(CellMap):
     """A feature for each value of each of the columns, hashed into 2**bits slots; `.indexed()` gives every value that
-    occurs in training a slot of its own, and others none. An empty cell is a value like any other.
+    occurs in training a slot of its own, and others none. An empty cell is a value like any other. The index knows what
+    the first 65,536 values are called.
 
     `Category("site") * Category("ad")` has a feature for each pair of values, and a third factor one for each triple.
     """
+
+    _named: Mapping[int, bytes] = MappingProxyType({})  # what slots are called, as far as it was learned
 
     def __init__(self, *columns: str | int, bits: int = BITS) -> None:
         self.columns = checked_columns("Category", columns)
@@ -181,6 +189,39 @@ class Category(CellMap):
         twin.bits = bits
         return twin
 
+    def calling(self, named: Mapping[int, bytes]) -> Category:
+        """This map, which knows what these slots are called."""
+        twin = copy.copy(self)
+        twin._named = named
+        return twin
+
+    @property
+    def learns(self) -> bool:
+        """An index has room for names, and w says nothing of them."""
+        return self.bits == EXACT_BITS
+
+    def learner(self) -> Learner:
+        return _NameLearner(self, self._named) if self.learns else super().learner()
+
+    def learn(self, batch: Batch) -> FeatureMap:
+        return learned(self.learner(), batch) if self.learns else self
+
+    def state(self) -> dict[str, np.ndarray]:
+        if not self.learns:
+            return {}
+        texts = list(self._named.values())
+        letters = np.frombuffer(b"".join(texts), np.uint8)
+        ends = np.cumsum(np.array([0, *map(len, texts)], np.int64))
+        return {"ids": np.fromiter(self._named, np.uint64, len(texts)), "ends": ends, "letters": letters}
+
+    def with_state(self, state: Mapping[str, np.ndarray]) -> FeatureMap:
+        if "ids" not in state:  # of a version that kept no names
+            return self
+        ids = checked_state(state, "ids", (np.uint64,))
+        ends = checked_state(state, "ends", (np.int64,), len(ids) + 1).tolist()
+        text = checked_state(state, "letters", (np.uint8,)).tobytes()
+        return self.calling({slot: text[a:b] for slot, (a, b) in zip(ids.tolist(), pairwise(ends), strict=True)})
+
     def bound(self, batch: Batch) -> int:
         return len(self.crosses)
 
@@ -201,16 +242,24 @@ class Category(CellMap):
         return np.concatenate([head, batch.places(self.columns), seeds, np.array(crosses, np.int64).reshape(-1)])
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
-        return named_by_row(self, rows, nth, lambda row: self._texts(batch, row))
+        found, inside = Origins.unnamed(repr(self), len(rows)), np.flatnonzero(nth < len(self.crosses))
+        found.text[inside] = self.called(batch, rows[inside], nth[inside])
+        return found, np.maximum(nth - len(self.crosses), -1)
+
+    def invert(self, slots: np.ndarray) -> Origins:
+        found = Origins.unnamed(repr(self), len(slots))
+        found.text[:] = [self._named.get(slot, b"") for slot in slots.tolist()]
+        return found
 
     def column_of(self, slots: np.ndarray) -> Sequence[str]:
         return [" x ".join(cross) for cross in self.crosses]
 
-    def _texts(self, batch: Batch, row: int) -> list[bytes]:
-        """What the features of a row are called, in the order of `fill`."""
+    def called(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> list[bytes]:
+        """What the nth non-zeros of these rows are called."""
         assert isinstance(batch, Table)
-        values = {name: name.encode() + b"=" + batch.strings(name)[row] for name in self.columns}
-        return [b" x ".join(values[name] for name in cross) for cross in self.crosses]
+        columns = [[(name.encode() + b"=", batch.strings(name)) for name in cross] for cross in self.crosses]
+        places = zip(rows.tolist(), nth.tolist(), strict=True)
+        return [b" x ".join(name + values[row] for name, values in columns[n]) for row, n in places]
 
 
 class Cross(Category):
@@ -243,6 +292,41 @@ class Cross(Category):
 
     def _with_bits(self, bits: int) -> Category:
         return Cross(*(part._with_bits(bits) for part in self.parts))
+
+
+class _NameLearner(Learner):
+    """Notes what the first values are called. They are found by a table of all that were met, some rows at a time:
+    most of what comes is known after a few."""
+
+    revised = False  # what has a name has the same features as before
+
+    def __init__(self, phi: Category, named: Mapping[int, bytes]) -> None:
+        super().__init__(phi)
+        self._category, self._named, self._met = phi, dict(named), HashTable()
+        self._met.insert(np.fromiter(named, np.uint64, len(named)))
+        self._room = MOST_LETTERS - sum(map(len, named.values()))
+
+    def see(self, batch: Batch) -> None:
+        first, width = 0, len(self._category.crosses)
+        while first < len(batch) and self._room > 0:
+            rows = np.arange(first, min(len(batch), 2 * first + FIRST_ROWS))
+            ids, _ = ids_of(self._category, batch, rows, np.full(len(rows), width))
+            unknown = np.flatnonzero(self._met.find(ids) == MISSING_SLOT)
+            new = unknown[np.sort(np.unique(ids[unknown], return_index=True)[1])]
+            self._met.insert(ids[new])
+            new = new[: MOST_NAMED - len(self._named)]
+            for slot, text in zip(
+                ids[new].tolist(), self._category.called(batch, rows[new // width], new % width), strict=True
+            ):
+                self._room -= len(text)
+                if self._room >= 0:
+                    self._named[slot] = text
+            if len(self._named) == MOST_NAMED:
+                self._room = 0
+            first = int(rows[-1]) + 1
+
+    def done(self) -> FeatureMap:
+        return self._category.calling(self._named)
 
 
 def checked_columns(what: str, names: Sequence[object]) -> tuple[str, ...]:
