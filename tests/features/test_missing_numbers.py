@@ -8,9 +8,10 @@ import pytest
 from test_scales import SCALERS, in_chunks, in_parts, same_state
 
 from dotadd import LinearSVM, load, parse
+from dotadd.cli import run
 from dotadd.data.batches import Strings
 from dotadd.data.table import Cells, Table
-from dotadd.errors import FeatureError
+from dotadd.errors import DataError, FeatureError
 from dotadd.features import Category, Number, Shape
 from dotadd.features.checks import check_feature_map, materialize
 
@@ -175,10 +176,40 @@ def test_a_column_without_any_value_is_refused_by_name(how, text):
     batch = Table.from_columns(
         {name: Cells(numbers=X[:, 0]) for name in ("full", "age")} | {"none": Cells(X[:, 0] * np.nan)}
     )
-    with pytest.raises(FeatureError, match="column 'none': no row has a value"):
+    with pytest.raises(DataError, match=r"^column 'none': no row has a value; leave it out$"):
         learned(f"{text}.scaled({how!r})", batch)
+    there = Shape.of(Table.from_columns(dict.fromkeys(("full", "age", "none"), Cells(numbers=X[:, 0]))))
+    phi = parse(f"{text}.scaled({how!r})").resolve(there)  # rows that have a value may be left out
     with pytest.raises(FeatureError, match="column 'none': no row has a value"):
-        in_parts(parse(f"{text}.scaled({how!r})"), batch, 3)
+        phi.learn(batch)
+
+
+@pytest.mark.parametrize("call", ["", ".scaled('std')"])
+@pytest.mark.parametrize("missing", ["indicator", "zero"])
+def test_a_column_without_any_value_is_refused_with_its_file_and_nothing_is_written(tmp_path, call, missing, capsys):
+    data = pd.DataFrame({"age": X[:, 7], "none": np.nan, "label": np.arange(ROWS) % 2})
+    phi = f"Number('age', 'none', missing={missing!r}){call}"
+    with pytest.raises(DataError, match=r"^column 'none': no row has a value; leave it out$"):
+        LinearSVM(phi).fit(data, data["label"])
+    data.to_csv(tmp_path / "t.csv", index=False)
+    data.to_parquet(tmp_path / "t.parquet")
+    data.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    for path in sorted(tmp_path.glob("t.*")):
+        for more in ([], ["--memory", "50KB"]):
+            assert run(["train", str(path), "--features", phi, "-o", str(tmp_path / "m"), "--quiet", *more]) == 2
+            assert f"error: {path}: column 'none': no row has a value; leave it out\n" in capsys.readouterr().err
+            assert not (tmp_path / "m").exists()
+
+
+def test_one_value_is_enough_and_none_are_needed_to_predict(tmp_path):
+    data = pd.DataFrame({"age": X[:, 7], "rare": np.nan})
+    data.loc[ROWS - 1, "rare"] = 1.0
+    y = np.arange(ROWS) % 2
+    svm = LinearSVM("Number('age', 'rare')", max_passes=5, tol=1.0).fit(data, y)
+    data["rare"] = np.nan
+    svm.save(tmp_path / "m")
+    assert load(tmp_path / "m").decision_function(data[:3]).tolist() == svm.decision_function(data[:3]).tolist()
+    LinearSVM("Number('age', 'rare')", max_passes=5, tol=1.0).fit(data, y, start=svm.model_)
 
 
 def test_slots_that_are_left_out_are_no_holes():

@@ -128,6 +128,15 @@ class Table(Ragged):
         """The numbers of a column."""
         return self.values[self.offsets[:-1] + self.places([name])[0]]
 
+    def without_numbers(self) -> set[str]:
+        """The columns in which no row has a number, where there are rows. Often the first rows tell."""
+        left, rows = np.arange(len(self.names)), self.offsets[:-1]
+        for first in range(0, len(self), TOGETHER):
+            if len(left):
+                places = rows[first : first + TOGETHER, None] + left
+                left = left[np.isnan(self.values[places]).all(axis=0)]
+        return {self.names[k] for k in left.tolist()} if len(self) else set()
+
     def to_arrow(self) -> pa.Array:
         """A list of cells for each row; names go with the schema of a file."""
         import pyarrow as pa

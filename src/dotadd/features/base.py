@@ -12,7 +12,7 @@ brings its own `dot` and `add`, and `bulk` says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -81,7 +81,7 @@ class Part:
 @dataclass(frozen=True)
 class Shape:
     """What a map may need to know of all the data before it can be used: the width of rows, the longest string,
-    whether all strings are as long, the height and width of images, and the shape of each column of text."""
+    whether all strings are as long, the height and width of images, and the shape of each column of a table."""
 
     kind: str
     n_features: int | None = None
@@ -89,6 +89,8 @@ class Shape:
     one_length: bool | None = None
     size: tuple[int, int] | None = None
     columns: dict[str, Shape] | None = None
+    numberless: bool | None = None
+    """Of a column: True if there are rows and none has a number."""
 
     def __post_init__(self) -> None:
         if self.columns is not None:  # JSON knows no shapes, and of tuples only that they are lists
@@ -110,7 +112,10 @@ class Shape:
             longest = int(lengths.max(initial=0))
             return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
         if isinstance(batch, Table):
-            columns = {name: cls.of(batch.strings(name)) for name in batch.names}
+            bare = batch.without_numbers()
+            columns = {
+                name: replace(cls.of(batch.strings(name)), numberless=name in bare or None) for name in batch.names
+            }
             return cls(batch.kind, n_features=batch.n_features, columns=columns)
         size = batch.values.shape[1:] if isinstance(batch, Images) else None
         return cls(batch.kind, n_features=getattr(batch, "n_features", None), size=size)
@@ -129,18 +134,18 @@ class Shape:
             columns = {name: shape.joined(other.column(name)) for name, shape in self.columns.items()}
         return Shape(
             self.kind, larger(self.n_features, other.n_features), larger(self.length, other.length), one_length, size,
-            columns,
+            columns, (self.numberless and other.numberless) or None,
         )  # fmt: skip
 
     def column(self, name: str) -> Shape:
-        """The shape of a column of text."""
+        """The shape of a column."""
         if self.columns is None or name not in self.columns:
             raise FeatureError(f"there is no column {name!r} in this data")
         return self.columns[name]
 
     def to_dict(self) -> dict[str, object]:
         """What is known of it."""
-        known = {name: value for name, value in vars(self).items() if value is not None}
+        known = {name: value for name, value in vars(self).items() if value is not None and name != "numberless"}
         if self.columns is not None:
             known["columns"] = {name: shape.to_dict() for name, shape in self.columns.items()}
         return known

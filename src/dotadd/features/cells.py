@@ -18,7 +18,7 @@ from dotadd._util.expression import call_repr, quoted
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.data.table import Table
-from dotadd.errors import FeatureError
+from dotadd.errors import DataError, FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.columns import column_name
 from dotadd.features.forms import MISSING as MISSING_SLOT
@@ -78,6 +78,7 @@ class Number(CellMap):
     """
 
     distinct, keeps, asks = True, False, "number"
+    _resolved = False
 
     def __init__(self, *columns: str | int, missing: str = "indicator") -> None:
         self.columns = checked_columns("Number", columns)
@@ -98,6 +99,16 @@ class Number(CellMap):
     @property
     def dim(self) -> int:
         return len(self.columns) * (2 if self.missing == "indicator" else 1)
+
+    def resolve(self, shape: Shape) -> FeatureMap:
+        if self._resolved:  # rows that come later may be few
+            return self
+        for name in self.columns:
+            if shape.column(name).numberless:
+                raise DataError(f"column {name!r}: no row has a value; leave it out")
+        twin = copy.copy(self)
+        twin._resolved = True
+        return twin
 
     def holes(self) -> Holes:
         count = len(self.columns)

@@ -210,7 +210,10 @@ def resolved_map(phi: FeatureMap | str | None, data: Chunk, shape: Shape) -> Fea
     elif phi is None:
         raise FeatureError(f"{batch.kind} need a feature map: {HINTS[batch.kind]}")
     require_kind(phi, batch)
-    phi = phi.resolve(shape)
+    try:
+        phi = phi.resolve(shape)
+    except DataError as error:  # in all rows
+        raise DataError(str(error), data.path) from None
     return phi if batch is data.batch else OnDemand(phi)
 
 
