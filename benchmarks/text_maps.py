@@ -24,6 +24,8 @@ MAPS = (
     "BagOfWords()",
     "BagOfWords(unicode=False)",
     "BagOfWords(stop='english')",
+    "BagOfWords(shortest_word=2)",
+    "BagOfWords(tokens='urls')",
     "BagOfWords(tokens='identifiers')",
     "BagOfWords(binary=True)",
     "WordNGrams((1, 2))",

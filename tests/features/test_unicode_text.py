@@ -82,6 +82,39 @@ def test_urls_are_split_at_all_but_letters_and_digits(text):
     assert TextReading("urls", True, "keep", True).words(text.encode()) == wanted
 
 
+@pytest.mark.parametrize("unicode", [True, False])
+def test_escapes_of_urls_end_words_wherever_they_stand(unicode):
+    """Also across the stretches of 32 bytes that are looked at together, beside other letters, and at the end."""
+    rng = np.random.default_rng(0)
+    parts = ["%", "%20", "%2", "%%2F", "%é0", "a" * 7, "Bc9", "_", " ", "é", "20", "f"]
+    rows = ["".join(rng.choice(parts, rng.integers(0, 60))) for _ in range(300)]
+    rows += ["x" * k + "%20" + y + z for k in range(70) for y in ("", "2", "y" * 40) for z in ("", "é")]
+    urls = BagOfWords(bits=30, tokens="urls", unicode=unicode)
+    if unicode:
+        wanted = [naive.url_words(row) for row in rows]
+        assert [[word.decode() for word in urls.reading.words(row.encode())] for row in rows] == wanted
+    else:
+        blanks = [re.sub(rb"%[0-9a-fA-F]{2}|_", b" ", row.encode()) for row in rows]
+        wanted = [[word.decode() for word in re.findall(rb"[0-9A-Za-z\x80-\xff]+", row.lower())] for row in blanks]
+    found = materialize(urls, Strings.from_list(rows))
+    plain = BagOfWords(bits=30, unicode=unicode)
+    assert (found != materialize(plain, Strings.from_list([" ".join(words) for words in wanted]))).nnz == 0
+
+
+@pytest.mark.parametrize("unicode", [True, False])
+@pytest.mark.parametrize("known", [3, 200, 4000])
+def test_words_that_are_left_out_leave_the_slots_of_the_others(known, unicode):
+    rng = np.random.default_rng(known)
+    words = ["".join(rng.choice(list("abcdé犬"), n)) for n in rng.integers(1, 20, 5000)]
+    stop, shortest = tuple(words[:known]), 3
+    rows = [" ".join(rng.choice(words, 50)) for _ in range(200)]
+    kept = [[word for word in row.split() if word not in set(stop) and len(word) >= shortest] for row in rows]
+    for n in (1, (1, 2)):
+        found = WordNGrams(n, bits=30, stop=stop, shortest_word=shortest, unicode=unicode)
+        plain = materialize(WordNGrams(n, bits=30, unicode=unicode), Strings.from_list([" ".join(row) for row in kept]))
+        assert (materialize(found, Strings.from_list(rows)) != plain).nnz == 0
+
+
 @pytest.mark.parametrize("n", [1, (1, 2), (2, 3)])
 def test_counts_are_those_of_words(n):
     shortest, longest = (n, n) if isinstance(n, int) else n

@@ -33,6 +33,7 @@ INVALID = 0xDC00  # and a byte that is no part of UTF-8: its code point, as Pyth
 ACCENTS = ("keep", "strip")
 SIGMA_AT_THE_END = 0x3C2
 SPARE = 4  # bytes after clean text that may be written to
+PERCENT = np.uint8(0x25)  # with which an escape in a URL begins
 STRETCH = 32  # bytes that are looked at together
 NEAR = 256  # bytes of clean text within which places are numbers of one byte
 _BITS = [[k for k in range(8) if byte >> k & 1] for byte in range(256)]
@@ -223,12 +224,7 @@ def _is_plain(letters, i, stop, tokens, unicode):
     odd = np.uint8(0)
     for k in range(i, stop):
         odd |= letters[k]
-    if not unicode:
-        odd = np.uint8(0)
-    if tokens == URLS:
-        for k in range(i, stop):
-            odd |= np.uint8(0x80 if letters[k] == np.uint8(0x25) else 0)
-    return odd < np.uint8(0x80)
+    return odd < np.uint8(0x80) or not unicode
 
 
 @inner
@@ -254,13 +250,28 @@ def _copy_ascii(letters, i, stop, tokens, lowercase, out, m):
 
 
 @inner
-def _is_escape(raw):
+def _is_escape(a, b, c):
     """Whether three bytes are %20 or the like."""
-    escape = raw & np.uint32(0xFF) == np.uint32(0x25)
-    for k in range(1, 3):
-        letter = np.uint8(raw >> np.uint32(8 * k))
-        escape &= _is_among(letter, 0x30, 10) | _is_among(letter | np.uint8(32), 0x61, 6)
-    return escape
+    first = _is_among(b, 0x30, 10) | _is_among(b | np.uint8(32), 0x61, 6)
+    second = _is_among(c, 0x30, 10) | _is_among(c | np.uint8(32), 0x61, 6)
+    return (a == PERCENT) & first & second
+
+
+@inner
+def _leave_out_escapes(letters, first, stop, end, out, m):
+    """Make blanks of %20 and the like in a stretch that was copied; returns where it ends, behind the last of them."""
+    last = stop
+    for begin in range(first, stop, STRETCH):
+        some, found = min(begin + np.uint64(STRETCH), stop), False
+        for k in range(begin, some):
+            found |= letters[k] == PERCENT
+        if found:
+            for k in range(begin, min(some, max(end, np.uint64(2)) - np.uint64(2))):
+                if _is_escape(letters[k], letters[k + np.uint64(1)], letters[k + np.uint64(2)]):
+                    at = m + k - first
+                    out[at + np.uint64(1)], out[at + np.uint64(2)] = np.uint8(0), np.uint8(0)
+                    last = max(last, k + np.uint64(3))
+    return last
 
 
 @inner
@@ -286,18 +297,19 @@ def clean(letters, first, end, codes, plan, changes, out):
     tokens, lowercase, unicode = plan[0], plan[1] != 0, plan[2] != 0
     i, m, one, two, three = np.uint64(first), np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
     kind, earlier, begin = np.uint64(GAP), np.uint64(GAP), np.uint64(0)  # of the last characters; where the last begins
-    simple, ascii = tokens != IDENTIFIERS and tokens != URLS, np.uint64(len(codes) - 128)
+    simple, ascii = tokens != IDENTIFIERS, np.uint64(len(codes) - 128)
     stop = end if _is_plain(letters, i, end, tokens, unicode) else i
     while i < end:
         while stop < end and _is_plain(letters, stop, min(stop + np.uint64(STRETCH), end), tokens, unicode):
             stop = min(stop + np.uint64(STRETCH), end)
         if i < stop:
             _copy_ascii(letters, i, stop, tokens, lowercase, out, m)
-            m += stop - i
-            i = stop
+            last = _leave_out_escapes(letters, i, stop, end, out, m) if tokens == URLS else stop
+            m += last - i
+            i = stop = last
         stop = min(stop + np.uint64(STRETCH), end)
         while i < stop:
-            if letters[i] < np.uint8(0x80) and simple:
+            if letters[i] < np.uint8(0x80) and simple and (tokens != URLS or letters[i] != PERCENT):
                 out[m] = codes[ascii + np.uint64(letters[i])]
                 m += one
                 i += one
@@ -319,7 +331,8 @@ def clean(letters, first, end, codes, plan, changes, out):
                 written, change, now = length, np.uint64(raw), entry
                 if entry == np.uint64(GAP):
                     written, change = one, np.uint64(0)
-                    length = three if tokens == URLS and _is_escape(raw) else length
+                    escape = _is_escape(np.uint8(raw), np.uint8(raw >> np.uint32(8)), np.uint8(raw >> np.uint32(16)))
+                    written = length = three if tokens == URLS and escape else length
                 elif entry >= np.uint64(CHANGED):
                     change = np.uint64(plan[np.uint64(changes) + entry - np.uint64(CHANGED)])
                     written, now = change >> np.uint64(32) & np.uint64(7), change >> np.uint64(40)

@@ -182,9 +182,8 @@ def _plan(reading: TextReading, numbers: tuple[int, ...], stop: tuple[str, ...])
     if not stop:
         return plan
     table = np.zeros(int(table_size(8 * len(stop))), np.uint64)  # so large that most words find their place empty
-    for word in stop:
-        letters = np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8)
-        _insert_number(table, _number(letters, reading.codes, plan))
+    several = [np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8) for word in stop]
+    _insert_numbers(table, np.array([_number(letters, reading.codes, plan) for letters in several], np.uint64))
     return packed(tuple(plan.tolist()), table)
 
 
@@ -213,7 +212,7 @@ def _number_words(text, edges, count, numbers):
         while at + np.uint64(8) < end:
             h = _stirred(h ^ _eight(text, at))
             at += np.uint64(8)
-        numbers[k] = h ^ (_eight(text, at) & (~np.uint64(0) >> (np.uint64(64) - ((end - at) << np.uint64(3)))))
+        numbers[k] = h ^ (_eight(text, at) & _up_to(end, at))
 
 
 @inner
@@ -227,24 +226,44 @@ def _number_words_as_before(text, edges, count, numbers):
 
 
 @inner
-def _leave_out(text, edges, plan, count, numbers):
-    """Move the words that count together; returns how many these are."""
-    shortest, stop, kept = plan[7], plan[9], np.uint64(0)
-    mask = np.uint64(len(plan) - stop - 1)
+def _up_to(end, at):
+    """The bits of eight bytes from `at` on that stand before `end`."""
+    return ~np.uint64(0) >> (np.uint64(64) - ((end - at) << np.uint64(3)))
+
+
+@inner
+def _leave_out_short(text, edges, shortest, count, numbers):
+    """Move the words of so many characters together; returns how many these are. A character has one byte that does not
+    begin with the bits 10."""
+    kept = np.uint64(0)
     for k in range(count):
-        characters = np.int64(0)
-        if shortest > 1:
-            for i in range(edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)]):
-                characters += np.int64(text[i] & np.uint8(0xC0) != np.uint8(0x80))
+        at, end = edges[np.uint64(2) * k], edges[np.uint64(2) * k + np.uint64(1)]
+        characters = end - at
+        while at < end:
+            here = _eight(text, at) & _up_to(min(end, at + np.uint64(8)), at)
+            later = here >> np.uint64(7) & ~(here >> np.uint64(6)) & np.uint64(0x0101010101010101)
+            characters -= np.uint64(later * np.uint64(0x0101010101010101)) >> np.uint64(56)
+            at += np.uint64(8)
+        numbers[kept] = numbers[k]
+        kept += np.uint64(characters >= np.uint64(shortest))
+    return kept
+
+
+@inner
+def _leave_out_stop(plan, count, numbers):
+    """Move the words that are no stop words together; returns how many these are. Only where another word has taken a
+    place is there a branch, as whether a word is left out cannot be guessed."""
+    stop, kept = np.uint64(plan[9]), np.uint64(0)
+    mask = np.uint64(len(plan)) - stop - np.uint64(1)
+    for k in range(count):
         number = numbers[k]
+        place = _home(number) & mask
+        there = np.uint64(plan[stop + place])
+        while min(there, there ^ number) != np.uint64(0):  # neither empty nor this word, in one comparison
+            place = (place + np.uint64(1)) & mask
+            there = np.uint64(plan[stop + place])
         numbers[kept] = number
-        left_out = shortest > 1 and characters < shortest
-        if stop < len(plan):
-            place = _home(number) & mask
-            while (plan[np.uint64(stop) + place] != 0) & (np.uint64(plan[np.uint64(stop) + place]) != number):
-                place = (place + np.uint64(1)) & mask
-            left_out |= plan[np.uint64(stop) + place] != 0
-        kept += np.uint64(not left_out)
+        kept += np.uint64((there != number) | (number == np.uint64(0)))
     return kept
 
 
@@ -276,7 +295,11 @@ def _words(letters, first, end, codes, plan, room):
             _number_words(text, edges, count, some)
         else:
             _number_words_as_before(text, edges, count, some)
-        words += _leave_out(text, edges, plan, count, some) if plan[7] > 1 or plan[9] < len(plan) else count
+        if plan[7] > 1:
+            count = _leave_out_short(text, edges, plan[7], count, some)
+        if plan[9] < len(plan):
+            count = _leave_out_stop(plan, count, some)
+        words += count
         at = stop
     return words
 
@@ -297,8 +320,9 @@ def _number(letters, codes, plan):
 
 
 @kernel
-def _insert_number(table, number):
-    return _insert(table, np.uint64(number))
+def _insert_numbers(table, numbers):
+    for number in numbers:
+        _insert(table, number)
 
 
 @kernel
