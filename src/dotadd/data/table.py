@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dotadd.automata.automaton import Automaton
-    from dotadd.automata.symbols import SymbolTable
+    from dotadd.automata.symbols import HashedSymbols, SymbolTable
 
 TOGETHER = 1 << 11  # rows that are written together
 
@@ -53,14 +53,14 @@ class Table(Ragged):
         values: np.ndarray,
         letters: np.ndarray,
         *,
-        words: SymbolTable | None = None,
+        words: HashedSymbols | None = None,
     ) -> None:
         self.names = tuple(names)
         self.offsets, self.ends = as_offsets(offsets), as_offsets(ends)
         self.values, self.letters, self.words = values, letters, words
 
     @classmethod
-    def from_columns(cls, columns: Mapping[str, Cells], words: SymbolTable | None = None) -> Table:
+    def from_columns(cls, columns: Mapping[str, Cells], words: HashedSymbols | None = None) -> Table:
         """From columns of one length."""
         rows, width = max(map(len, columns.values()), default=0), len(columns)
         values, ends = np.empty((rows, width)), np.zeros(rows * width + 1, np.int64)
