@@ -26,7 +26,8 @@ three times as well as all were: only examples that would move are visited until
 What is returned is the best multiple of w, where w itself is not good enough yet (stretch.py). Now and then all margins
 are computed anew to learn what it is worth, and to wake examples that have been shrunk wrongly.
 
-When few examples are left that move, and many passes would be needed, they are moved to their joint optimum (tail.py).
+After some passes every other one visits those examples more often whose steps have gained more (favour.py). When few
+examples are left that move, and many passes would be needed, they are moved to their joint optimum (tail.py).
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
 the multiplier, updated after each pass.
@@ -51,6 +52,7 @@ from dotadd.problem.examples import InMemory, Seen
 from dotadd.problem.problem import Intercept, Problem, features_met
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
+from dotadd.solvers.favour import FIRST, Favour
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import Progress, Reason, Result, Support, passes_left, relative_gap
@@ -105,6 +107,7 @@ class _State(Run):
         self.looked = 0  # at this pass
         self.stretch = 1.0  # by which w and b are multiplied in the end (stretch.py)
         self.tails, self.next_tail = 0, 0
+        self.favour: Favour | None = None  # which rows to visit more often than others, once that is asked
         self.rng = rng
         self.order: np.ndarray | None = None  # of the rows in the pass that goes on
         self.next = ""  # before the next pass: LOOK, TAIL, or a look AFTER the tail
@@ -155,6 +158,8 @@ class _State(Run):
         found |= {name: getattr(self, name) for name in COUNTED}
         if self.order is not None:
             found["order"] = self.unvisited
+        if self.favour is not None:
+            found |= self.favour.state()
         return found | {"sums": asdict(self.judge.rows) if self.done and self.judge is not None else None}
 
     def restore(self, saved: Saved) -> None:
@@ -164,6 +169,9 @@ class _State(Run):
             if (counted := saved.get(name)) is not None:  # earlier versions had fewer
                 setattr(self, name, counted)
         self.order = saved.get("order")
+        if saved.get("odds") is not None:
+            self.favour = Favour(0)
+            self.favour.restore(saved)
         if saved["sums"] is not None:
             self.judge = self.new_judge()
             self.judge.rows, self.judge.seen = RowSums(**saved["sums"]), True
@@ -261,6 +269,21 @@ class _State(Run):
         stale = not self.problem.examples.bulk and latest.passes >= max(LOOK_ANYWAY, 2 * self.looked)
         return latest.active == 0 or seems_done or stale
 
+    @property
+    def favoured(self) -> bool:
+        """Whether the pass that comes, or goes on, visits some rows more often than others."""
+        return self.favour is not None and self.passes % 2 == 1
+
+    def draw_pass(self, favours: bool) -> None:
+        """Begin a pass over the active rows in random order."""
+        order = row_numbers(self.active.view(np.bool_))
+        if favours and self.favour is None and self.passes >= FIRST and self.passes % 2 == 0:
+            self.favour = Favour(len(self.alpha))
+        if self.favour is not None:
+            order = self.favour.order(order, self.alpha, self.rng, favoured=self.favoured)
+        self.begin_pass(order)
+        shuffle(order, self.rng)
+
     def begin_pass(self, rows: np.ndarray) -> None:
         """Begin a pass over these rows in this order."""
         self.descent.begin_sweep()
@@ -275,14 +298,19 @@ class _State(Run):
     def end_pass(self, seconds: float, multiplier_step: float, sample: int | None) -> Progress:
         """The estimates that this pass has summed up; the multiplier's update for a free intercept."""
         descent = self.descent
-        descent.end_sweep()
-        dual, gap = descent.dual, descent.gap - descent.multiplier_term
+        if self.favoured:  # it has seen some rows twice and others not at all: what is known of all of them stands
+            dual, gap, active = descent.dual, self.trace[-1].primal - self.trace[-1].dual, self.trace[-1].active
+        else:
+            descent.end_sweep()
+            dual, gap, active = descent.dual, descent.gap - descent.multiplier_term, descent.active
+            if self.favour is not None:
+                self.favour.learn(self.alpha, self.sample.norms)
         descent.move_multiplier(multiplier_step)
         primal = dual + gap
         relative = relative_gap(primal, abs(gap)) if primal != 0.0 else 0.0
         self.passes += 1
         self.order = None
-        return Progress(self.passes, seconds, primal, dual, relative, descent.active, self.rows, sample)
+        return Progress(self.passes, seconds, primal, dual, relative, active, self.rows, sample)
 
 
 def dcd(
@@ -432,11 +460,10 @@ def _pass(
             return
         state, share = states[n], clock.share(len(states) - next(began))
         if state.order is None:
-            state.begin_pass(order := row_numbers(state.active))
-            shuffle(order, state.rng)
+            state.draw_pass(shrink and has_tail(problem))
         with suppress(StoppedError):  # its share of the time is over, and perhaps more than that
-            moved = [(state.descent, state.variables)]
-            sweep(examples, state.unvisited, moved, norms, step, problem.loss, shrink=shrink, check=share.peek)
+            moved, lets_go = [(state.descent, state.variables)], shrink and not state.favoured
+            sweep(examples, state.unvisited, moved, norms, step, problem.loss, shrink=lets_go, check=share.peek)
             done[n] = True
 
     with clock.timed("descend"):
