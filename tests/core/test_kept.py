@@ -185,3 +185,31 @@ def test_long_rows_are_laid_out_in_two_parts_by_the_pages_of_their_slots(room, m
         row, first = kept_row(kept, r), kept.block.mid[r] - kept.block.start[r]
         assert dict(row) == merged(rows[r])
         assert [(index >> 10) % 2 for index, _ in row] == [0] * first + [1] * (len(row) - first)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_renumbered_rows_have_no_empty_slots_and_the_same_products(seed):
+    rows = [[(7 * i % DIM, v) for i, v in row if i % 3 == 0] for row in random_rows(40, seed, longest=6)]
+    budget = Budget(1 << 20)
+    kept = KeptRows(len(rows), 1000, DIM, np.float32, budget)
+    kept.put(np.arange(len(rows), dtype=np.uint32), block_of(rows))
+    met, left = sorted({i for row in rows for i, _ in row}), budget.left
+    other, count = kept.renumbered(DIM)
+    assert count == len(met)
+    w = np.random.default_rng(seed).normal(size=DIM)
+    np.testing.assert_array_equal(other.block.dot(w[met]), kept.block.dot(w))
+    assert [kept_row(kept, r) for r in range(len(rows))] == [list(merged(row).items()) for row in rows]  # as before
+    other.let_go()
+    assert budget.left == left
+
+
+def test_rows_that_have_most_slots_or_no_room_are_not_renumbered():
+    rows = [[(i, 1.0)] for i in range(DIM)]
+    kept = KeptRows(DIM, DIM, DIM, np.float32, Budget(1 << 20))
+    kept.put(np.arange(DIM, dtype=np.uint32), block_of(rows))
+    assert kept.renumbered(DIM) is None
+    full = KeptRows(DIM, DIM, DIM, np.float32, Budget(8 * DIM + 8 * DIM // 2))
+    full.put(np.arange(DIM, dtype=np.uint32), block_of([[(3, 1.0)]] * DIM))
+    assert full.complete
+    full._budget.take(full._budget.left - 4 * DIM + 1)
+    assert full.renumbered(DIM) is None

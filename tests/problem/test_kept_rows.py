@@ -7,7 +7,11 @@ from dotadd import BagOfWords, LinearSVM, NGrams
 from dotadd._util.memory import Budget
 from dotadd.data.batches import Strings
 from dotadd.features.base import FeatureMap, Shape
+from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
+from dotadd.problem.problem import Problem
+from dotadd.solvers.dcd import dcd
+from dotadd.solvers.run import Settings
 
 WORDS = ["buy", "now", "cheap", "see", "you", "at", "noon", "meeting", "a", "the", "offer", "report", "money", "lunch"]
 
@@ -145,3 +149,27 @@ def test_a_tight_budget_keeps_some_rows_and_stays_within_it():
 def test_keep_is_true_or_false():
     with pytest.raises(ValueError, match="keep"):
         LinearSVM(BagOfWords(), keep="yes").fit(["a b", "c d"], [0, 1])
+
+
+@pytest.mark.parametrize("phi", PHIS, ids=repr)
+def test_narrowed_examples_have_the_same_machines_with_a_shorter_w(phi):
+    lines = texts(120)
+    y, budget = labels(lines), Budget(1 << 30)
+    whole = examples(phi, lines, budget)
+    columns = Columns.of([y.astype(np.int8)], np.full(len(y), 3.0))
+    (wide,) = dcd(Problem(whole, columns), Settings(tol=1e-5))
+    left = budget.left
+    with whole.narrowed() as narrow:
+        (found,) = dcd(Problem(narrow, columns), Settings(tol=1e-5))
+        assert narrow.dim == len(found.w) < whole.dim
+        assert found.gap <= 1e-5
+        np.testing.assert_allclose(found.w, wide.w[wide.w != 0.0], atol=1e-4)
+        np.testing.assert_allclose(narrow.dot([found.w])[0], whole.dot([wide.w])[0], atol=1e-4)
+        np.testing.assert_array_equal(narrow.squared_norms(), whole.squared_norms())
+    assert budget.left == left
+
+
+def test_examples_without_kept_rows_are_not_narrowed():
+    plain = examples(PHIS[0], texts(50), None)
+    with plain.narrowed() as same:
+        assert same is plain

@@ -7,6 +7,7 @@ nothing. Rows that leave make room for others: those that stay slide together.
 
 from __future__ import annotations
 
+from copy import copy
 from threading import Lock
 
 import numpy as np
@@ -19,6 +20,8 @@ MOST = 0.75  # of what the budget has left: planes and other things that grow wa
 LONG_ROWS = 1 << 10  # non-zeros on average, from which rows are laid out in two parts
 LEAST_PAGES = 16
 PAGE = np.uint64(10)  # 1024 slots, a page of memory: what a core fetches ahead of its turn then is its own half of w
+WIDEST = 1 << 28  # slots of w, of which it is told one by one whether any row has them
+EMPTY = 0.5  # of the slots of w have to be empty before it is worth numbering the others anew
 LOOSE = 0.25  # of the bytes have to belong to rows that may leave before it is worth moving the others
 
 
@@ -109,6 +112,28 @@ class KeptRows:
         """All rows are here: what equal indices have saved can be had by others."""
         self._budget.release(self._claimed - self.nbytes)
         self._claimed = self.nbytes
+
+    def renumbered(self, dim: int) -> tuple[KeptRows, int] | None:
+        """The same rows with the slots alone that they have, in their order, and how many these are; None where few of
+        `dim` slots are empty, or the budget has no room for other indices."""
+        indices = self._indices[: self._used]
+        if dim > WIDEST or self._budget.left < indices.nbytes:
+            return None
+        met = np.zeros(dim, np.bool_)
+        met[indices] = True
+        if (count := int(np.count_nonzero(met))) > (1.0 - EMPTY) * dim:
+            return None
+        numbers = np.cumsum(met, dtype=indices.dtype)
+        numbers -= 1
+        other = copy(self)
+        other._claimed = self._budget.take(indices.nbytes)
+        other.block = copy(self.block)
+        other.block.indices = numbers[indices]
+        return other, count
+
+    def let_go(self) -> None:
+        """Give back what was claimed for them."""
+        self._budget.release(self._claimed)
 
     def make_room(self, rows: np.ndarray) -> None:
         """Where there was none, let rows go that are not among these, if they take enough of it."""

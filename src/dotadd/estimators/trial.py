@@ -115,13 +115,14 @@ class Trial:
         self.train = lambda: self._train_in_memory(task, budget, total)
 
         def take(i: int, k: int, result: Result) -> None:
-            (scores,) = task.examples.dot([result.w], held.rows(k))
+            (scores,) = examples.dot([result.w], held.rows(k))
             held.put(i, k, scores + result.intercept, Fitted.of(result))
             if how.on_progress is not None and result.trace:
                 clock.tell(how.on_progress, result.trace[-1], len(held.fitted) - 1, total)
 
         settings = replace(settings_of(machine, how, len(problem), budget), tol=self.tol)
-        path(machine.solver, problem, self.Cs, settings, take, clock)
+        with task.examples.narrowed() as examples:
+            path(machine.solver, replace(problem, examples=examples), self.Cs, settings, take, clock)
 
     def _train_in_memory(self, task: Stated, budget: Budget, total: int) -> Found:
         machine, count = self.machine, len(task.targets.problems)

@@ -8,6 +8,7 @@ while w stands still, `dot` and `add`, runs on all threads, and maps may bring a
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +24,7 @@ from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap, Part, require_room, squared_norms_of
 from dotadd.features.filling import CALL_NONZEROS, Filling, Picked
+from dotadd.features.linear import Linear
 from dotadd.problem.columns import Columns
 
 Stretch = tuple[int, int]  # rows, or slots of w, from the first up to the second
@@ -139,6 +141,26 @@ class InMemory:
         if self._filling.kept is not None:
             _ = self.mean_length  # as it was told before they were made
             self.squared_norms()
+
+    @contextmanager
+    def narrowed(self) -> Iterator[InMemory]:
+        """The same for a while with a w of those slots alone that rows have, where all rows are kept and most slots are
+        empty: many machines are trained faster if their w stays in the cache (10,000 mails by words have 85,494 of
+        2^20 slots). One machine is not worth it."""
+        self.make_kept()
+        kept = self._filling.kept
+        narrow = kept.renumbered(self.dim) if kept is not None and kept.complete and not self.bulk else None
+        if narrow is None:
+            yield self
+            return
+        other = copy(self)
+        other._filling = copy(self._filling)
+        other._filling.kept, dim = narrow
+        other._phi = other.phi = Linear(n_features=dim)
+        try:
+            yield other
+        finally:
+            narrow[0].let_go()
 
     @property
     def bulk(self) -> bool:
