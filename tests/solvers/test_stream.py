@@ -19,10 +19,12 @@ from dotadd.features.spectrum import Spectrum
 from dotadd.features.weighted_degree import WeightedDegree
 from dotadd.features.words import BagOfWords
 from dotadd.solvers import store as storing
+from dotadd.solvers import stream as module
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.result import Reason
 from dotadd.solvers.run import Settings
+from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
 from dotadd.solvers.stream import stream
 
@@ -87,6 +89,57 @@ def test_maps_that_expand_reach_the_optimum(phi):
     best = naive.solve(X, y, np.full(len(y), 0.3), "hinge", "regularized")[0]
     result = stream(flow, Settings(tol=1e-4, max_passes=3000))[0]
     assert result.primal == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("factor", [0.2, 5.0])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_from_the_answer_at_another_c_it_comes_to_the_same_optimum(loss, intercept, factor):
+    X, y = noisy(150, 6)
+    batch, phi = DenseRows(X), Linear()
+    options = {"loss": loss, "intercept": intercept}
+    settings = Settings(tol=1e-4, max_passes=5000)
+    first = stream(flow_of(batch, phi, y, 1.0, FEW, **options), settings)
+    (warm,) = stream(flow_of(batch, phi, y, factor, FEW, **options), settings, first)
+    best, _, _ = naive.solve(X, y, np.full(len(y), factor), loss, intercept)
+    assert warm.reason is Reason.CONVERGED
+    assert warm.gap <= 1e-4
+    assert best * (1.0 - 1e-9) <= warm.primal <= best * (1.0 + 2e-4)
+    if intercept != "free":  # whose alpha is made one that has a bound
+        assert warm.trace[-1].dual == pytest.approx(warm.dual, rel=1e-6)  # the numbers that ran along
+    (again,) = stream(flow_of(batch, phi, y, factor, FEW, **options), settings, [warm])
+    assert again.passes <= max(2, warm.passes)
+
+
+def test_a_problem_that_is_proved_stands_still_while_others_go_on(monkeypatch):
+    X, y = noisy(200, 8)
+    rng = np.random.default_rng(0)
+    signs = [np.where(rng.random(200) < share, -y, y) for share in (0.0, 0.02, 0.1, 0.3)]
+    proofs, prove = [], module._Trainer._prove
+
+    def noted(trainer, check, tol=np.inf):
+        certificates = prove(trainer, check, tol)
+        proofs.append(([w.copy() for w in trainer.ws], [alpha.copy() for alpha in trainer.alphas], certificates))
+        return certificates
+
+    monkeypatch.setattr(module._Trainer, "_prove", noted)
+    settings = Settings(tol=1e-4, max_passes=5000)
+    results = stream(flow_of(DenseRows(X), Linear(), signs, 3.0, FEW), settings)
+    assert all(result.gap <= 1e-4 for result in results)
+    stood = 0
+    for (ws, alphas, certificates), (later, afterwards, _) in pairwise(proofs):
+        for k, certificate in enumerate(certificates):
+            if certificate.gap <= 1e-4:
+                stood += 1
+                np.testing.assert_array_equal(later[k], ws[k])
+                np.testing.assert_array_equal(afterwards[k], alphas[k])
+    assert stood > 0
+
+
+def test_what_an_earlier_version_wrote_is_read_with_nothing_proved():
+    record = Standing.at_the_start(3, 0.1).record()
+    del record["proved"]
+    assert Standing.of_record(record, 0.1).proved == [False] * 3
 
 
 def test_several_binary_problems_share_the_pieces():

@@ -270,9 +270,11 @@ class OnTheWay:
         )  # fmt: skip
 
 
-def solve_on_disk(solver: str, problem: Problem[OnDisk], settings: Settings) -> list[Result]:
+def solve_on_disk(
+    solver: str, problem: Problem[OnDisk], settings: Settings, start: list[Result] | None = None
+) -> list[Result]:
     """The answers by a solver for examples on disk."""
-    return SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings)
+    return SOLVERS[solver](problem.hold() if SOLVERS[solver].needs is Needs.PASSES else problem, settings, start)
 
 
 def _on_disk_by(svm: LinearSVM, how: How) -> str:

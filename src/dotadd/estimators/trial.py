@@ -1,9 +1,10 @@
 """Trial: machines for each fold and each C, in memory and on disk, and then the one that is trained on all rows.
 
 In memory each C starts from the one before (solvers/path.py). On disk batch solvers train all values of C in the same
-readings, as far as their weights have room. What keeps rows (stream) trains one after the other, all folds together:
-machines of different C want different rows, and push out each other's. 2,000 mails by words with a tenth of them in
-memory, C = 7.7 and 28: 24 s one after the other, and not done after 70 together; with half of them 7.5 and 8.3 s.
+readings, as far as their weights have room. What keeps rows (stream) trains one after the other, all folds together,
+each C from the answers at the one before: machines of different C want different rows, and push out each other's.
+2,000 mails by words with a tenth of them in memory, C = 7.7 and 28: 24 s one after the other (each from nothing), and
+not done after 70 together; with half of them 7.5 and 8.3 s.
 """
 
 from __future__ import annotations
@@ -151,6 +152,7 @@ class Trial:
         one = task.survey.phi.dim * np.dtype(machine.dtype).itemsize * len(folds) * problems
         keeps = SOLVERS[solver].needs is Needs.PIECES
         together = 1 if keeps else int(np.clip(available() // 4 // max(1, one), 1, len(self.Cs)))
+        results: list[Result] = []
         for first in range(0, len(self.Cs), together):
             clock.check()
             some = self.Cs[first : first + together]
@@ -159,7 +161,8 @@ class Trial:
             settings = replace(
                 settings_of(machine, told, len(problem), task.budget), tol=self.tol, max_time=clock.left()
             )
-            results = solve_on_disk(solver, problem, settings)
+            start = results if SOLVERS[solver].warm and keeps and first else None
+            results = solve_on_disk(solver, problem, settings, start)
             require_ended(results)
             self._test_on_disk(problem, results, first, clock)
 

@@ -132,11 +132,13 @@ class Store:
         """Let those of these rows go that are no longer active in any problem."""
         self._leave(places[~np.logical_or.reduce([active[places] for active in self.active]).astype(np.bool_)])
 
-    def wake(self) -> None:
-        """Let each row move again in every problem that it counts in. One that stays for the sake of one problem does
-        not arrive again, and if another has let it go too early, nobody else would look at it."""
+    def wake(self, proved: Sequence[bool]) -> None:
+        """Let each row move again in every problem that it counts in and that is not proved. One that stays for the
+        sake of one problem does not arrive again, and if another has let it go too early, nobody else would look at it.
+        """
         for k, active in enumerate(self.active if self.columns is not None else ()):
-            active[:] = self.present & (self.variables(k).column.cost() > 0.0)
+            active[:] = self.present & (self.variables(k).column.cost() > 0.0) & (not proved[k])
+        self.release(self.places())
 
     def write_back(self) -> None:
         """Bring the dual variables of all rows up to date."""

@@ -16,19 +16,21 @@ visits come between two pieces is decided by what they gain, not by how fast the
 thread nothing depends on the clock, and the same seed gives the same bits.
 
 The pass sums up an estimate of the gap as dcd does: each example's share when it was last looked at. If that is within
-the tolerance, or M+ - M- is as good as zero, one more pass proves it.
+the tolerance, or M+ - M- is as good as zero, for half of the problems, one more pass proves it. A problem that is
+proved stands still from then on, and has no more rows in memory that others could have: 2,000 mails by words with a
+tenth of them in memory, five folds at C = 7.7, jump up and down between 0.3 and 2 % and are seldom low together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from dotadd._util.ahead import ReadAhead
-from dotadd.core.block import inner_product, row_numbers
+from dotadd.core.block import inner_product, row_numbers, squared_length
 from dotadd.core.losses import Loss, total_dual_term, total_loss
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import IN_FLIGHT, OnDisk, piece_bytes
@@ -41,7 +43,16 @@ from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.saving import Saved, Saving, State
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
-from dotadd.solvers.sweep import Descent, Variables, sweep, would_move
+from dotadd.solvers.sweep import (
+    BALANCE,
+    DUAL_TERMS,
+    HALF_NORM,
+    INTERCEPT,
+    Descent,
+    Variables,
+    sweep,
+    would_move,
+)
 
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
 PATIENCE = 10  # visits for each row that has arrived, at most
@@ -50,19 +61,23 @@ SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked
 TELL_EVERY = 0.2  # seconds
 
 
-def stream(problem: Problem[OnDisk], settings: Settings) -> list[Result]:
-    """Solve each binary problem to a relative duality gap of `settings.tol`."""
-    return _Trainer(problem, settings).solve()
+def stream(problem: Problem[OnDisk], settings: Settings, start: list[Result] | None = None) -> list[Result]:
+    """Solve each binary problem to a relative duality gap of `settings.tol`. It may start from answers to the same
+    problems with other costs."""
+    return _Trainer(problem, settings, start or []).solve()
 
 
 class _Trainer:
-    def __init__(self, problem: Problem[OnDisk], settings: Settings) -> None:
+    def __init__(self, problem: Problem[OnDisk], settings: Settings, start: Sequence[Result]) -> None:
         self.problem, self.settings, self.memory = problem, settings, problem.examples.memory
         self.clock = Clock(settings.max_time)
         self.clock.seconds = {"read": 0.0, "arrive": 0.0, "sweep": 0.0, "certify": 0.0}
         self.ws = [problem.origin(k) for k in range(len(problem))]
         self.alphas = [problem.dual_variables() for _ in range(len(problem))]
         self.descents = [Descent(w, problem.intercept, problem.centre(k)) for k, w in enumerate(self.ws)]
+        for result, w, alpha, descent in zip(start, self.ws, self.alphas, self.descents, strict=False):
+            descent.numbers[HALF_NORM] = 0.5 * (squared_length(result.w) - squared_length(w))
+            w[:], alpha[:], descent.numbers[INTERCEPT] = result.w, result.alpha, result.intercept
         capacity = max(self.memory - IN_FLIGHT * piece_bytes(self.memory), self.memory // 2)
         self.store = Store(problem, self.alphas, capacity, settings.seed)
         self.rng = settings.rng()
@@ -95,11 +110,11 @@ class _Trainer:
         tol = self.settings.tol
         while self.at.passes < self.settings.max_passes:
             self._pass()
-            ready = self.at.calls_for_proof
+            calls, ready = self.at.calls_for_proof, self.at.ready
             self.at.begin_pass()
             if not np.isfinite([trace[-1].primal for trace in self.at.trace]).all():
                 return Reason.DIVERGED, None
-            if not ready:
+            if not calls:
                 continue
             certificates = self._prove(self.clock.check, tol)
             verdicts = [certificate.verdict(tol) for certificate in certificates]
@@ -108,8 +123,10 @@ class _Trainer:
             for ends in (Reason.DIVERGED, Reason.PRECISION):
                 if ends in verdicts:
                     return ends, None
-            self.at.not_proved(max(certificate.gap for certificate in certificates))
-            self.store.wake()
+            self.at.proved = [verdict is Reason.CONVERGED for verdict in verdicts]
+            if failed := [certificates[k].gap for k in ready if not self.at.proved[k]]:
+                self.at.not_proved(max(failed))
+            self.store.wake(self.at.proved)
         return Reason.MAX_PASSES, None
 
     def _pass(self) -> None:
@@ -123,7 +140,7 @@ class _Trainer:
                     break
                 before = self._duals()
                 with self.clock.timed("arrive"):
-                    self._arrive(piece)
+                    before += self._arrive(piece)
                 self.at.position = piece.rows.stop
                 with self.clock.timed("sweep"):
                     self._sweep(pieces, len(piece.examples), self._duals() - before)
@@ -132,8 +149,9 @@ class _Trainer:
                 self.clock.check()
         self._end_pass()
 
-    def _arrive(self, piece: Piece) -> None:
-        """Look at all examples of a piece, visit those that would move, keep those that may move again."""
+    def _arrive(self, piece: Piece) -> float:
+        """Look at all examples of a piece, visit those that would move, keep those that may move again; returns what
+        the duals have from an earlier answer."""
         problem, at, columns, again = self.problem, self.at, piece.columns, self.problem.asked_again(piece)
         examples = again.examples
         if problem.loss is Loss.LOGISTIC:  # of which all would
@@ -144,11 +162,18 @@ class _Trainer:
         new = np.flatnonzero(~self.store.kept[piece.rows] & columns.counts(slice(None)))
         alphas = [alpha[piece.rows] for alpha in self.alphas]  # views: what is visited here is written there
         active = [np.zeros(len(examples), np.uint8) for _ in self.ws]
-        for k, output in enumerate(piece.outputs(self.ws, new)):
+        had = 0.0
+        running = [k for k, proved in enumerate(at.proved) if not proved]
+        for k, output in zip(running, piece.outputs([self.ws[k] for k in running], new), strict=True):
             margins = (output + self.descents[k].b) * columns.sign(k, new)
             alpha, cost = alphas[k][new], columns.cost(k, new)
             losses, terms = total_loss(problem.loss, margins, cost), total_dual_term(problem.loss, alpha, cost)
             at.arrived[k].append(losses - terms + inner_product(alpha, margins))
+            if not at.passes:  # what the earlier answer has of these rows
+                numbers = self.descents[k].numbers
+                numbers[DUAL_TERMS] += terms
+                numbers[BALANCE] += inner_product(alpha, columns.sign(k, new))
+                had += terms
             active[k][new] = would_move(int(problem.loss), margins, cost, alpha)
         wanted = row_numbers(np.logical_or.reduce(active))
         norms = np.zeros(len(examples))
@@ -162,6 +187,7 @@ class _Trainer:
         self.store.add(again, stay, norms[stay], *several)
         for k, gap in enumerate(gaps):
             at.new_gap[k] += gap
+        return had
 
     def _sweep(self, pieces: ReadAhead[Piece], rows: int, gained: float) -> None:
         """Visit examples in memory as long as that pays, and until the reader has the next piece.
@@ -185,7 +211,8 @@ class _Trainer:
     def _settled(self) -> bool:
         """Whether the examples in memory have at most a small part of the gap that is asked for, in all problems."""
         at, left = self.at, len(self.store.order)
-        return all(at.kept(k, left) <= ENOUGH * at.target * self._dual(k) for k in range(len(self.problem)))
+        solved = (at.kept(k, left) <= ENOUGH * at.target * self._dual(k) for k in range(len(self.problem)))
+        return all(proved or done for proved, done in zip(at.proved, solved, strict=True))
 
     def _visit_some(self, most: int) -> int:
         """Visit the next examples of a round over the memory; returns how many."""

@@ -121,10 +121,10 @@ def _lbfgs(problem: Problem, settings: Settings, start: list[Result] | None) -> 
     return serve(lbfgs, problem, settings, start)
 
 
-def _stream(problem: Problem, settings: Settings) -> list[Result]:
+def _stream(problem: Problem, settings: Settings, start: list[Result] | None) -> list[Result]:
     from dotadd.solvers.stream import stream
 
-    return stream(problem, settings)
+    return stream(problem, settings, start)
 
 
 def _block_minimization(problem: Problem, settings: Settings) -> list[Result]:
@@ -172,7 +172,7 @@ _TABLE = (
     ),
     Solver(
         "stream", "coordinate descent on what is kept of what passes by", Needs.PIECES, _stream,
-        checkpoints=True, updates=True,
+        warm=True, checkpoints=True, updates=True,
     ),
     Solver("block_minimization", "one block after the other", Needs.PIECES, _block_minimization, baseline=True),
     Solver(
