@@ -12,6 +12,7 @@ from dotadd import LinearSVM
 from dotadd.core.losses import Loss
 from dotadd.errors import DotaddError, NotConvergedWarning
 from dotadd.features import Linear
+from dotadd.problem.problem import Intercept
 from dotadd.solvers.proof import Rounding, RowSums
 from dotadd.solvers.result import Reason, Result, relative_gap
 from dotadd.solvers.run import Settings
@@ -152,6 +153,17 @@ def test_sums_of_pieces_are_those_of_all_rows():
     joined, whole = of(slice(0, 11)) + of(slice(11, 30)), of(slice(0, 30))
     for name, value in whole.__dict__.items():
         assert getattr(joined, name) == pytest.approx(value, rel=1e-12), name
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_dual_variables_of_rows_that_cost_nothing_prove_nothing(loss):
+    """As they are left by an answer to a problem in which these rows did count."""
+    margins, sign, norms = np.array([0.5, 2.0]), np.ones(2), np.ones(2)
+    for alpha, proves in ((0.0, True), (0.3, False)):
+        one = Loss.named(loss), margins, np.array([0.2, alpha]), sign, np.array([1.0, 0.0]), norms
+        sums = RowSums.of(*one, Rounding(1, 1.0, 0.0))
+        certificate = sums.certificate(np.ones(1), Intercept.NONE, 0.0, 0.0)
+        assert bool(certificate.gap < 1.0) == proves
 
 
 def test_a_gap_of_what_is_not_a_number_is_none():

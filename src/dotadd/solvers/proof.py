@@ -153,6 +153,8 @@ def _sum_rows(loss, margins, alpha, sign, cost, norms, beside, reach, offset, ou
     for i in range(len(margins)):
         c, a, m = cost[i], alpha[i], margins[i]
         if c == 0.0:
+            if a != 0.0:  # w_alpha has it, and no bound allows it
+                doubt = np.inf
             continue
         if a < 0.0 or (a > c and loss != SQUARED_HINGE):  # outside of its bounds, where alpha proves nothing
             doubt = np.inf
