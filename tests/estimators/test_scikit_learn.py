@@ -171,9 +171,9 @@ def test_columns_of_dna_are_spectra():
     kmers = ["".join(letters) for letters in product("ACGT", repeat=3)]
     counts = [[sum(s[i : i + 3] == kmer for i in range(len(s) - 2)) for kmer in kmers] for s in FRAME["seq"]]
     assert np.array_equal(matrix, counts)
-    svm = LinearSVM("Column('seq', Spectrum(3)) + Number('b')", random_state=0).fit(FRAME, Y)
+    svm = LinearSVM("Column('seq', Spectrum(3)) + Number('b')", tol=1e-7, random_state=0).fit(FRAME, Y)
     inside = make_column_transformer((Spectrum(3), "seq"), (Number("b"), ["b"])).fit_transform(FRAME)
-    np.testing.assert_allclose(svm.coef_, LinearSVM(random_state=0).fit(inside, Y).coef_, atol=1e-4)
+    np.testing.assert_allclose(svm.coef_, LinearSVM(tol=1e-7, random_state=0).fit(inside, Y).coef_, atol=1e-4)
     with pytest.raises(DataError, match=r"column 'seq'.*'Z'"):
         svm.predict(FRAME.assign(seq="ACZ"))
 
