@@ -146,7 +146,7 @@ def train(data: Path | Sequence[str], features: Features, model: Path, solver: s
     record = loaded.training
     return Trained(
         record["solver"], record["rows"], loaded.phi.dim, wall, sum(record["seconds"].values()), record["passes"],
-        record["gap"], record["primal"][0], record["dual"][0], int(done.stdout),
+        record["gap"], record["primal"][0], record["dual"][0], int(done.stdout.split()[-1]),
     )  # fmt: skip
 
 

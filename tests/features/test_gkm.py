@@ -147,7 +147,7 @@ def test_tables_do_what_rows_do(phi):
         sums = np.zeros(phi.dim)
         examples.add([coefficients], [sums])
         np.testing.assert_allclose(sums, added, rtol=1e-9, atol=1e-9)
-        products = examples.products([coefficients])[0]
+        products = examples.products([coefficients], [[]])[0]
         np.testing.assert_allclose(products, block.dot(added), rtol=1e-9, atol=1e-7)
 
 
@@ -159,7 +159,7 @@ def test_bits_are_the_same_for_any_number_of_threads():
     for threads in (1, 2, 5):
         examples, sums = InMemory(phi, batch, threads=threads), np.zeros(phi.dim, np.float32)
         examples.add([coefficients], [sums])
-        found = examples.dot([w])[0], sums, examples.squared_norms(), examples.products([coefficients])[0]
+        found = examples.dot([w])[0], sums, examples.squared_norms(), examples.products([coefficients], [[]])[0]
         seen.append([one.tobytes() for one in found])
     assert seen[0] == seen[1] == seen[2]
 

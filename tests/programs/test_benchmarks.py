@@ -361,7 +361,7 @@ def test_scans_of_all_kinds_score_every_place_that_is_asked_for(tmp_path):
     assert scored["every, +", "bedgraph"] == scored["every, +", "bw"] == places
     assert scored["every, both strands", "bed"] == 2 * places
     assert scored["AG", "bedgraph"] == pytest.approx(2 * 2 * places / 16, rel=0.1), "a sixteenth is AG, on two strands"
-    assert all(float(row["peak, GB"]) > 0.0 and float(row["whole genome, h"]) > 0.0 for row in rows)
+    assert all(float(row["peak, GB"]) > 0.0 and float(row["whole genome, min"]) > 0.0 for row in rows)
 
 
 def test_ocas_needs_fewer_planes_than_the_methods_without_its_line_search(tmp_path, capsys):

@@ -297,20 +297,34 @@ class InMemory:
             sums = [sum_of(range(len(ws)))]
         add_up(sums, self.threads)
 
-    def products(self, coefficients: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """sum_j coefficient_j <phi(z_j), phi(z_i)> for each i, for each of several coefficients: ADD and then DOT."""
+    def products(self, coefficients: Sequence[np.ndarray], rooms: Sequence[list[np.ndarray]]) -> list[np.ndarray]:
+        """sum_j coefficient_j <phi(z_j), phi(z_i)> for each i, for each of several coefficients: ADD and then DOT.
+
+        Vectors that are needed for it stay in a room for each, for the next time: fresh ones of gigabytes would take
+        longer to be cleared than rows to be added."""
         if not self.phi.whole:
-            sums = [np.zeros(self.dim) for _ in coefficients]
-            self.add(coefficients, sums)
-            vectors = [aligned_zeros(self.phi, self.dtype) for _ in sums]
-            for vector, some in zip(vectors, sums, strict=True):
-                vector[:] = some
-            return self.dot(vectors)
+            for room in rooms:
+                if not room:
+                    room += np.empty(self.dim), aligned_zeros(self.given, self.dtype)
+                self._fill(room[0], 0.0)
+            self.add(coefficients, [sums for sums, _ in rooms])
+            for sums, vector in rooms:
+                self._fill(vector, sums)
+            return self.dot([vector for _, vector in rooms])
         self.passes += 2
         outputs = [np.zeros(len(self)) for _ in coefficients]
         for some, output in zip(coefficients, outputs, strict=True):
             self.phi.products(self.batch, self._all(), some, output)
         return outputs
+
+    def _fill(self, vector: np.ndarray, value: float | np.ndarray) -> None:
+        """vector = value, on all threads."""
+        values = np.broadcast_to(value, vector.shape)
+
+        def some(first: int) -> None:
+            vector[first : first + PIECE] = values[first : first + PIECE]
+
+        for_each(range(0, len(vector), PIECE), some, self.threads)
 
     def dot_add(self, scales: Sequence[np.ndarray], vs: Sequence[np.ndarray], ws: Sequence[np.ndarray]) -> None:
         """w += sum_i scale_i <v, phi(z_i)> phi(z_i) for each of several scales, v and w: a Hessian times v.

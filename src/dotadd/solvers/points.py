@@ -105,6 +105,7 @@ class ByRows:
 
     def __init__(self, run: Asking, planes: Planes) -> None:
         self.run, self.planes = run, planes
+        self._room: list[np.ndarray] = []
         self._share, self._length = 1.0, 0.0  # and |w - w0|^2
         self._mean, self._here, self._began, self._home = (np.zeros(planes.dim) for _ in range(4))
         """Coefficients of u, and outputs of u, w - w0 and w0."""
@@ -133,7 +134,7 @@ class ByRows:
 
     def cut(self, coefficients: np.ndarray, slope: float, offset: float, shares: Shares) -> Asks[None]:
         """Take in the plane of these coefficients, whose offset is given for w0 = 0."""
-        output = yield AddDot(coefficients)
+        output = yield AddDot(coefficients, self._room)
         with self.run.phase("w"):
             offset -= inner_product(coefficients, self._home)
             self.planes.append(output, slope, offset, shares, by=coefficients)

@@ -6,7 +6,7 @@ A batch solver is a generator for one binary problem. It yields requests and is 
     yield Add(coefficients, out)          out += sum_i coefficients_i phi(z_i)
     yield DotAdd(scales, v, out)          out += sum_i scales_i <v, phi(z_i)> phi(z_i), a product with a Hessian
     yield Hessian(scales, out)            out + out' += sum_i scales_i phi(z_i) phi(z_i)', the Hessian, of few features
-    output = yield AddDot(coefficients)   <w, phi(z_i)> of all examples for the w = sum_j coefficients_j phi(z_j)
+    output = yield AddDot(c, room)        <w, phi(z_i)> of all examples for the w = sum_j c_j phi(z_j)
     yield Write(rows, out)                out[j] += phi(z_i) of a few examples, i = rows[j]
 
 so its code reads from top to bottom, and it never knows where the examples are. Once an iteration it says by `run.rest`
@@ -105,11 +105,13 @@ class AddDot:
     """sum_j coefficients_j <phi(z_j), phi(z_i)> of all examples, in float64."""
 
     coefficients: np.ndarray
+    room: list[np.ndarray]
+    """Empty at first; what is made for it stays there for the next one."""
     phase: ClassVar[str] = "product"
 
     @staticmethod
     def answer(examples: InMemory, asked: list[AddDot]) -> list[np.ndarray]:
-        return examples.products([one.coefficients for one in asked])
+        return examples.products([one.coefficients for one in asked], [one.room for one in asked])
 
 
 @dataclass(frozen=True)
