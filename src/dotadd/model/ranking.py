@@ -16,7 +16,7 @@ import numpy as np
 from dotadd.model.intervals import Interval, between, spreads
 
 MOST = 1 << 20  # scores that are told apart
-HELD = 1 << 24  # scores that are held as they are, of all columns together
+HELD = 1 << 23  # scores that are held as they are, of all columns together
 COUNTED = 1 << 23  # scores that the rankings of all columns may tell apart together
 FEWEST = 1 << 12  # and each of them in any case
 BINS = 1 << 12  # scores that intervals tell apart
@@ -36,20 +36,22 @@ class Ranking:
     ) -> Ranking:
         """Of these rows; so many scores (MOST) are told apart."""
         positive = np.asarray(positive, bool)
-        each = 1.0 if weight is None else weight
-        return cls._of(np.asarray(score, np.float64), each * positive, each * ~positive, MOST if most is None else most)
+        true, false = positive, ~positive
+        if weight is not None:
+            true, false = weight * true, weight * false
+        return cls._of(np.asarray(score, np.float64), true, false, MOST if most is None else most)
 
     @classmethod
     def _of(cls, score: np.ndarray, true: np.ndarray, false: np.ndarray, most: int) -> Ranking:
-        """Joined where scores are equal; they lose bits as long as there are too many."""
-        lost = 0
-        while True:
-            rounded = score if not lost else _rounded(score, lost)
-            distinct, place = np.unique(rounded, return_inverse=True)
-            if len(distinct) <= most:
-                counts = (np.bincount(place, n, len(distinct))[::-1] for n in (true, false))
-                return cls(distinct[::-1], *counts)
+        """Joined where scores are equal; they lose bits, which keeps their order, as long as there are too many."""
+        order = np.argsort(score)[::-1]
+        score, lost = score[order], 0
+        first = _first_of_each(score)
+        while len(first) > most:
             lost = max(24, lost + 1)
+            first = _first_of_each(_rounded(score, lost))
+        kept = score[first] if not lost else _rounded(score[first], lost)
+        return cls(kept, *(_sums(counts, order, first) for counts in (true, false)))
 
     def joined(self, other: Ranking, most: int | None = None) -> Ranking:
         """The rows of both; so many scores (MOST) are told apart."""
@@ -167,6 +169,18 @@ class Ranked:
 def _most(columns: int) -> int:
     """How many scores the ranking of each of so many columns tells apart."""
     return max(FEWEST, min(MOST, COUNTED // columns))
+
+
+def _first_of_each(score: np.ndarray) -> np.ndarray:
+    """Where the equal ones among sorted scores begin; what is not a number counts as one score."""
+    new = np.ones(len(score), np.bool_)
+    new[1:] = (score[1:] != score[:-1]) & (score[1:] == score[1:])
+    return np.flatnonzero(new)
+
+
+def _sums(counts: np.ndarray, order: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """What they add up to, in this order, from each place to the next one."""
+    return np.add.reduceat(counts[order], first, dtype=np.float64) if len(first) else np.zeros(0)
 
 
 def _rounded(score: np.ndarray, lost: int) -> np.ndarray:
