@@ -8,6 +8,7 @@ import pytest
 
 from dotadd import NGrams
 from dotadd._util.memory import Budget
+from dotadd._util.threads import beside
 from dotadd.core import kept
 from dotadd.core.losses import Loss
 from dotadd.data.batches import Strings
@@ -198,7 +199,15 @@ def test_a_partner_that_fails_is_heard_of(monkeypatch):
     def fails(*_):
         raise ZeroDivisionError("here")
 
+    def begun(work):
+        """Before the leader is done, however busy the machine is."""
+        helping = beside(work)
+        while not (helping.running() or helping.done()):
+            time.sleep(1e-3)
+        return helping
+
     monkeypatch.setattr(partner, "follow", fails)
+    monkeypatch.setattr(partner, "beside", begun)
     with pytest.raises(ZeroDivisionError, match="here"):
         solved(2)
 
