@@ -193,11 +193,18 @@ class Table:
         print(line, flush=True)
         if self.page is not None:
             text = self.page.read_text(encoding="utf-8")
-            rows = sorted(self.rows, key=lambda key: self.order.index(key) if key in self.order else len(self.order))
+            rows = sorted(self.rows, key=self._turn)
             table = "\n".join([*self.head, *(self.rows[key] for key in rows)])
             start, end = self._place(text).span()
             with replacing(self.page) as temporary:
                 temporary.write_text(f"{text[:start]}\n{table}\n{text[end:]}", encoding="utf-8")
+
+    def _turn(self, key: tuple[str, ...]) -> float:
+        """Where its row stands: one that is not in the order comes behind those that begin alike."""
+        if key in self.order:
+            return self.order.index(key)
+        alike = [at for at, other in enumerate(self.order) if other[0] == key[0]]
+        return alike[-1] + 0.5 if alike else len(self.order)
 
     def _key(self, line: str) -> tuple[str, ...]:
         return tuple(cell.strip() for cell in line.split("|")[1 : 1 + len(self.order[0])])

@@ -3,10 +3,11 @@
 The lecture's table "More data helps" has thirteen numbers of human acceptor windows, from 500 to 10^7. Here stand as
 many windows around AG of chromosome 19, as far as it has them, and then windows around every position of both strands,
 true acceptors against everything else: weighted degree features of degree 20 in 12 bits and two weighted spectra of
-degree 8, C = 1, hinge loss, a relative duality gap of 0.01, all cores. Up to 5 x 10^6 (10^7) windows are drawn at
-random and lie in an Arrow file; all of them are places in the genome, which is in memory once.
+degree 8, C = 1, hinge loss, a relative duality gap of 0.01, all cores. Samples lie in an Arrow file, 141 letters each;
+the last line of each kind is all windows, as places in the genome, which is in memory once.
 
-"training, s" is the part between reading and saving, "all, s" the whole process, and memory its peak, compiling apart.
+"training, s" is the part between reading and saving, "all, s" the whole process, and memory its peak, compiling apart;
+where all windows are trained on, they include the evaluation of those that are held out.
 The exponent is that of training time since the line before: 1 is as much longer as there are more windows. Areas are on
 the held-out windows: 1.77 x 10^6 around AG, 2.2 x 10^7 around every position. The lecture's windows are others, with
 one true site among 94, so that its areas are no goal; that they grow in the same way is what is to be seen.
@@ -40,6 +41,7 @@ TINY_SIZES: tuple[int | None, ...] = (400, 800)
 FEATURES, TINY_FEATURES = Features(20, 12), Features(6, 6, order=3)
 COLUMNS = ["positions", "windows", "all, s", "training, s", "passes", "gap", "peak, GB", "exponent", "auROC", "auPRC"]
 COLUMNS += ["lecture, auROC", "lecture, auPRC"]
+DRAWN = ("windows", "training, s", "peak, GB", "auROC", "auPRC")
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,9 @@ def cells_of(point: Point, before: Point | None) -> list[str]:
     ]
 
 
-def draw(points: Sequence[Point], path: Path) -> None:
-    """Training time and memory over the number of windows, and the areas; logarithmic, but for the areas."""
+def draw(table: Table, path: Path) -> None:
+    """Training time and memory over the number of windows, and the areas, of all lines of the table; logarithmic, but
+    for the areas."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -116,13 +119,16 @@ def draw(points: Sequence[Point], path: Path) -> None:
         figure = Figure(figsize=(9.6, 3.4), layout="constrained")
         time, memory, areas = figure.subplots(1, 3)
         for positions, colour in (("AG", "tab:blue"), ("every", "tab:red")):
-            mine = [point for point in points if point.positions == positions]
-            rows = [point.trained.rows for point in mine]
+            lines = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.rows.values()]
+            mine = [dict(zip(COLUMNS, line, strict=False)) for line in lines if line[0] == positions]
+            columns = {name: [float(line[name].replace(",", "")) for line in mine] for name in DRAWN}
+            order = sorted(range(len(mine)), key=columns["windows"].__getitem__)
+            rows, seconds, peak, auroc, auprc = ([columns[name][at] for at in order] for name in DRAWN)
             label = "around AG" if positions == "AG" else "around every position"
-            time.plot(rows, [point.trained.seconds for point in mine], "o-", color=colour, label=label)
-            memory.plot(rows, [point.trained.peak / 1e9 for point in mine], "o-", color=colour)
-            areas.plot(rows, [point.auprc for point in mine], "o-", color=colour)
-            areas.plot(rows, [point.auroc for point in mine], "s--", color=colour)
+            time.plot(rows, seconds, "o-", color=colour, label=label)
+            memory.plot(rows, peak, "o-", color=colour)
+            areas.plot(rows, auprc, "o-", color=colour)
+            areas.plot(rows, auroc, "s--", color=colour)
         for axis, title in ((time, "training, seconds"), (memory, "peak, GB"), (areas, "auROC (dashed) and auPRC")):
             axis.set_xscale("log")
             axis.set_xlabel("windows")
@@ -147,15 +153,13 @@ def main(
     """The table, printed as it comes and kept in the page, and the picture."""
     keys = [(positions, f"{size:,}") for positions, some in SIZES.items() for size in some if size is not None]
     table = Table("coffin_growth", COLUMNS, keys, page)
-    points: list[Point] = []
     for positions in only:
         before = None
         for point in measure(positions, sizes or (TINY_SIZES if tiny else SIZES[positions]), tiny=tiny):
             table.add(*cells_of(point, before))
-            points.append(point)
             before = point
     if picture is not None:
-        draw(points, picture)
+        draw(table, picture)
 
 
 if __name__ == "__main__":
