@@ -8,6 +8,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesS
 
 from dotadd import DataError, DotaddError
 from dotadd.data.batches import DenseRows
+from dotadd.problem import columns as columns_module
 from dotadd.problem.columns import Columns, Tally
 from dotadd.problem.folds import Dealer, Folds, require_classes
 from dotadd.sources.base import Chunk
@@ -115,6 +116,18 @@ def test_columns_of_folds_are_those_of_the_definition(weighted):
             np.testing.assert_array_equal(columns.take(rows).cost(at), columns.cost(at, rows))
             np.testing.assert_array_equal(columns.take(rows).sign(at), columns.sign(at)[rows])
             assert columns[at].cost().tobytes() == columns.cost(at).tobytes()
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"], [-1, 1]])
+def test_labels_that_are_counted_some_at_a_time_have_the_same_classes_and_weights(labels, monkeypatch):
+    monkeypatch.setattr(columns_module, "COUNTED", 7)
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.choice(labels, 200))  # so that many pieces have one class alone
+    weight = rng.integers(0, 3, 200).astype(float)
+    tally = Tally()
+    tally.note(chunk_of(y, weight))
+    assert tally.classes.tolist() == labels
+    assert tally.totals.tolist() == [weight[y == label].sum() for label in labels]
 
 
 def test_columns_are_cut_joined_and_scaled():

@@ -68,6 +68,7 @@ def _array(table: Table) -> np.ndarray:
 
 
 MOST_CODES = 1 << 16
+COUNTED = 1 << 22  # rows whose labels are counted at a time
 NO_WEIGHT = np.empty(0)
 NO_LABELS = (
     "has no labels to train on; name their column with label= (--label), write __label__NAME before a line of text, or "
@@ -284,8 +285,10 @@ class Tally:
         if are_sets(y):
             for one, each in zip(y.tolist(), [1.0] * len(y) if weight is None else weight.tolist(), strict=True):
                 self.sets[one] = self.sets.get(one, 0.0) + each
-        elif len(y):
-            self._count(*_unique(y), weight)
+        else:
+            for first in range(0, len(y), COUNTED):  # 8 bytes for each that is counted
+                some = slice(first, first + COUNTED)
+                self._count(*_unique(y[some]), None if weight is None else weight[some])
 
     def _count(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> None:
         found = np.bincount(codes, weights=weight, minlength=len(classes))
