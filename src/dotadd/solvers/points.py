@@ -184,6 +184,7 @@ class ByRows:
 
     def leave(self) -> None:
         """It has ended: w lacks the ADD of `mean` alone."""
+        self._room.clear()  # before that ADD takes room
         if self._share < 1.0:
             w, centre, kind = self.run.w, self.run.centre, self.run.w.dtype.type
             w *= kind(self._share)
