@@ -182,9 +182,8 @@ class Table:
         self.head = [_line(columns), "|---" * len(columns) + "|"]
         self.rows: dict[tuple[str, ...], str] = {}
         if page is not None:
-            for line in self._place(page.read_text(encoding="utf-8"))[0].splitlines():
-                if line.startswith("| ") and line != self.head[0]:
-                    self.rows[self._key(line)] = line
+            for line in self._place(page.read_text(encoding="utf-8"))[0].splitlines()[3:]:  # its head may be an old one
+                self.rows[self._key(line)] = line
         print("\n".join(self.head), flush=True)
 
     def add(self, *cells: str) -> None:

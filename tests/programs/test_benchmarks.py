@@ -43,6 +43,7 @@ from benchmarks.paper import (  # noqa: E402
     coffin_growth,
     coffin_scan,
     coffin_table2,
+    coffin_variants,
     cutting_planes,
 )
 from dotadd import LinearSVM  # noqa: E402
@@ -362,6 +363,24 @@ def test_scans_of_all_kinds_score_every_place_that_is_asked_for(tmp_path):
     assert scored["every, both strands", "bed"] == 2 * places
     assert scored["AG", "bedgraph"] == pytest.approx(2 * 2 * places / 16, rel=0.1), "a sixteenth is AG, on two strands"
     assert all(float(row["peak, GB"]) > 0.0 and float(row["whole genome, min"]) > 0.0 for row in rows)
+
+
+def test_variants_are_scored_by_both_kinds_of_model(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- coffin_variants -->\n<!-- /coffin_variants -->\nafter\n")
+    coffin_variants.main(tiny=True, page=page)
+    _, _, _, _, *lines, _, _ = page.read_text().splitlines()
+    rows = [dict(zip(coffin_variants.COLUMNS, line.strip("| ").split(" | "), strict=True)) for line in lines]
+    assert [row["model"] for row in rows] == list(coffin_variants.MODELS)
+    assert all(row["variants"] == str(coffin_variants.TINY_VARIANTS) for row in rows)
+    assert all(int(row["scored"]) > 0.9 * coffin_variants.TINY_VARIANTS for row in rows), "but for the sequence's ends"
+
+
+def test_a_table_of_a_page_gets_a_new_head_and_keeps_rows_that_are_not_measured_again(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- one -->\n| name | old |\n|---|---|\n| a | 1 |\n| b | 2 |\n<!-- /one -->\n")
+    coffin.Table("one", ["name", "new"], [("a",), ("b",)], page).add("b", "3")
+    assert page.read_text() == "<!-- one -->\n| name | new |\n|---|---|\n| a | 1 |\n| b | 3 |\n<!-- /one -->\n"
 
 
 def test_ocas_needs_fewer_planes_than_the_methods_without_its_line_search(tmp_path, capsys):
