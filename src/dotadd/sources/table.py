@@ -499,7 +499,8 @@ def _number_cells(array: pa.Array, name: str) -> np.ndarray:
             raise DataError(f"column {name!r} holds words, and a feature wants its numbers") from None
     if not (is_number(array.type) or pa.types.is_decimal(array.type) or pa.types.is_null(array.type)):
         raise DataError(f"column {name!r} holds {array.type}, and a feature wants its numbers")
-    return array.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+    array = array.cast(pa.float64(), safe=False)
+    return numbers(array.fill_null(_scalar(array.type, np.full(1, np.nan))) if array.null_count else array)
 
 
 def _text_cells(array: pa.Array, name: str) -> Strings:
@@ -515,7 +516,10 @@ def _text_cells(array: pa.Array, name: str) -> Strings:
         raise DataError(f"column {name!r} holds {what}, and a feature wants text")
     if not (t.is_binary(array.type) or t.is_large_binary(array.type)):
         array = array.cast(pa.large_string())
-    batch = from_arrow(array.fill_null("" if is_text(array.type) else b""))
+    if array.null_count:
+        large = t.is_large_string(array.type) or t.is_large_binary(array.type)
+        array = array.fill_null(_scalar(array.type, np.zeros(2, np.int64 if large else np.int32), b""))
+    batch = from_arrow(array)
     assert isinstance(batch, Strings)
     return batch
 
@@ -531,6 +535,13 @@ def plainer(array: pa.Array) -> pa.Array:
     if pa.types.is_binary_view(array.type):
         return array.cast(pa.large_binary())
     return array
+
+
+def _scalar(kind: pa.DataType, *buffers: np.ndarray | bytes) -> pa.Scalar:
+    """One value, by the buffers of an array of it: `pa.scalar` imports pandas as `to_numpy` does."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, 1, [None, *map(pa.py_buffer, buffers)])[0]
 
 
 def numbers(array: pa.Array) -> np.ndarray:
