@@ -1,5 +1,8 @@
 """BLAS has one thread inside, and as many as before outside."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -47,3 +50,31 @@ def test_another_thread_that_enters_and_leaves_changes_nothing():
     assert threads_of_blas() == before
     look()
     assert threads_of_blas() == before
+
+
+LATE = """
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from dotadd._util.lapack import cholesky
+from dotadd._util.threads import one_blas_thread
+
+
+def threads_of_blas():
+    return sorted(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+
+(before,) = set(threads_of_blas())
+with one_blas_thread():
+    cholesky(np.eye(3))
+    assert len(threads_of_blas()) == 2, "LAPACK has a BLAS of its own"
+    assert set(threads_of_blas()) == {1}
+assert set(threads_of_blas()) == {before}
+with one_blas_thread():
+    assert set(threads_of_blas()) == {1}
+assert set(threads_of_blas()) == {before}
+"""
+
+
+def test_a_library_that_is_loaded_inside_has_one_thread_too():
+    subprocess.run([sys.executable, "-c", LATE], check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "3"})

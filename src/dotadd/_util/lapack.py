@@ -12,6 +12,8 @@ from functools import cache
 
 import numpy as np
 
+from dotadd._util.threads import blas_came
+
 _UPPER = b"U"  # of LAPACK's columns: the lower triangle of NumPy's rows
 
 
@@ -42,6 +44,7 @@ def _routine(name: str, arguments: int) -> Callable[..., None]:
     """LAPACK's routine of this name, all of whose arguments are addresses."""
     from scipy.linalg import cython_lapack
 
+    blas_came()
     capsule, api = cython_lapack.__pyx_capi__[name], ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p

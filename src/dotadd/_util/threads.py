@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -129,6 +129,7 @@ if hasattr(os, "register_at_fork"):
 
 
 _limiting = threading.Lock()  # held by who has set the limit: it counts for all threads, and only he may lift it
+_limits = ExitStack()  # what gives BLAS its threads back
 
 
 @contextmanager
@@ -139,10 +140,18 @@ def one_blas_thread() -> Iterator[None]:
         yield
         return
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        with _limits:
+            _limits.enter_context(_controller().limit(limits=1, user_api="blas"))
             yield
     finally:
         _limiting.release()
+
+
+def blas_came() -> None:
+    """Another library with a BLAS of its own has been loaded; where there is to be one thread, it has one, too."""
+    _controller.cache_clear()
+    if _limiting.locked():
+        _limits.enter_context(_controller().limit(limits=1, user_api="blas"))
 
 
 @cache
