@@ -37,7 +37,7 @@ def balanced_dual(loss: Loss, margins: np.ndarray, sign: np.ndarray, cost: np.nd
         room, positive = cost[kink], sign[kink] > 0
         if room.any():
             alpha[kink] = 0.0
-            share = (room[~positive].sum() - float(alpha @ sign)) / room.sum()
+            share = (room[~positive].sum() - float((alpha * sign).sum())) / room.sum()
             share = min(max(share, 0.0), 1.0)
             alpha[kink] = room * np.where(positive, share, 1.0 - share)
     balance(alpha, sign)
