@@ -86,6 +86,19 @@ def test_a_time_limit_is_that_of_the_run_that_goes_on():
     assert found.left() == pytest.approx(90.0)
 
 
+def test_a_tail_is_followed_from_within_and_does_not_count_as_a_long_pass():
+    found = course(*(after(k, 0.9**k) for k in range(1, 11)), max_passes=20)
+    assert found.left() == pytest.approx(10.0)
+    for seconds, share in ((10.0, 0.0), (12.0, 0.0), (13.0, 0.1), (20.0, 0.5)):
+        found.note(after(10, 0.9**10, seconds)._replace(tail=share), 0, 1)
+    assert found.inside
+    assert found.left() == pytest.approx(8.0)
+    assert "all active rows at once 50%" in found.line()
+    found.note(after(11, 0.01, 30.0), 0, 1)
+    assert not found.inside
+    assert found.left() == pytest.approx(9.0, rel=0.2), "nine passes of a second, and not of three"
+
+
 def told(steps, violation, seconds):
     return KernelProgress(steps, seconds, 3.0, violation, 7, 100)
 
@@ -122,11 +135,13 @@ def test_fits_of_a_cross_validation_are_counted(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time_left.time, "monotonic", lambda: now[0])
     found = FoldsCourse(Ends(1e-3))
-    for k in range(5):
+    for k in range(25):
         now[0] += 2.0
         found.note(after(1, 0.1), k, 50)
-    assert found.line() == "fit 5 of 50  10 s, about 90 s left"
-    assert found.done() == 0.1
+        if k == 4:
+            assert found.line() == "fit 5 of 50  10 s", "those of large C take longer, nobody knows how much"
+            assert found.done() == 0.1
+    assert found.line() == "fit 25 of 50  50 s, about 50 s left"
 
 
 def test_the_last_fit_is_on_all_rows_and_tells_how_far_it_is():

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from dotadd.estimators import time_left
-from dotadd.estimators.time_left import Rate, Trend
+from dotadd.estimators.time_left import FORESEEN, Fits, Rate, Trend
 
 
 def trend(points, tol=1e-3):
@@ -50,6 +50,30 @@ def test_a_gap_that_is_reached_leaves_nothing():
     assert trend([(1.0, 0.4), (2.0, 0.0)]).left(2.0) == 0.0
     assert trend([(1.0, 0.4), (2.0, 0.0)]).share() == 1.0
     assert trend([(1.0, 0.4), (2.0, 0.1)], tol=0.0).left(2.0) is None
+
+
+def test_a_gap_that_was_too_rosy_leaves_nothing_to_say():
+    assert trend([(1.0, 0.4), (2.0, 1e-4), (3.0, 9e-5)]).left(3.0) is None
+
+
+def test_a_gap_that_jumps_up_is_another_solvers_and_begins_a_trend():
+    creeping = [(float(t), 0.9 * math.exp(-0.02 * t)) for t in range(1, 60)]
+    other = [(60.0 + t, 0.9 * math.exp(-0.5 * t)) for t in range(8)]
+    assert trend(creeping + other).left(67.0) == pytest.approx(math.log(900.0) / 0.5 - 7.0)
+
+
+def test_a_step_that_goes_on_is_told_by_the_share_of_it_that_is_done():
+    found = trend([(float(t), 0.5 * math.exp(-0.1 * t)) for t in range(1, 30)])
+    found.within(30.0, 0.0)
+    assert found.left(31.0) is None, "nothing tells how long it takes"
+    found.within(32.0, 0.0)  # what came before its first part is over
+    found.within(34.0, 0.25)
+    assert found.left(34.0) == pytest.approx(6.0)
+    assert found.left(36.0) == pytest.approx(4.0)
+    found.note(40.0, 1e-2)
+    assert found.left(40.0) is None, "what comes after it has another pace"
+    found.note(41.0, 5e-3)
+    assert found.left(41.0) == pytest.approx(math.log2(5.0))
 
 
 def courses():
@@ -127,3 +151,19 @@ def test_pieces_that_become_slower_are_within_30_per_cent(monkeypatch):
         rate.note((k + 1) / 100)
         if k >= 40:
             assert abs(rate.spent + rate.left() - sum(took)) <= 0.3 * sum(took)
+
+
+@pytest.mark.parametrize(("factor", "since", "within"), [(1.0, FORESEEN, 0.02), (1.2, 0.5, 0.3), (1.5, 0.8, 0.3)])
+def test_fits_along_a_path_that_take_longer_and_longer_are_foreseen(monkeypatch, factor, since, within):
+    """Five folds and ten values of C, each of which takes so many times as long as the one before: after four fifths of
+    the fits two fifths of the time are over."""
+    clock = FakeTime(monkeypatch)
+    path, took = Fits(), [factor ** (k // 5) for k in range(50)]
+    for k, seconds in enumerate(took):
+        clock.now += seconds
+        path.note((k + 1) / 50)
+        left = path.left()
+        if (k + 1) / 50 < FORESEEN:
+            assert left is None
+        if (k + 1) / 50 >= since:
+            assert abs(path.spent + left - sum(took)) <= within * sum(took)

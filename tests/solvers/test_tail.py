@@ -195,7 +195,7 @@ def test_a_time_limit_ends_the_quadratic_program():
     Q, r, u = program(60, 0)
     steps = []
 
-    def check():
+    def check(share):
         steps.append(1)
         if len(steps) == 3:
             raise TimeoutError
@@ -203,3 +203,23 @@ def test_a_time_limit_ends_the_quadratic_program():
     with pytest.raises(TimeoutError):
         interior_qp(Full(Q), r, u, np.zeros(60), 0.0, check)
     assert len(steps) == 3
+
+
+def test_the_share_that_is_done_rises_to_the_end():
+    Q, r, u = program(60, 0)
+    shares = []
+    interior_qp(Full(Q), r, u, np.zeros(60), 1e-9, shares.append)
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert 0.5 < shares[-1] < 1.0
+
+
+def test_a_tail_is_told_of_while_it_goes_on():
+    X, y = hard()
+    told = []
+    settings = Settings(tol=1e-3, on_progress=lambda progress, k: told.append(progress))
+    (result,) = dcd(problem(X, y, cost=100.0), settings)
+    assert result.seconds["tail"] > 0.0
+    tails = [progress.tail for progress in told if progress.tail is not None]
+    assert len(tails) > 3
+    assert [progress for progress in told if progress.tail is None] == result.trace

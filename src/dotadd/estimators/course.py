@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dotadd._util.wording import duration, number
-from dotadd.estimators.time_left import Rate, Trend, left_text
+from dotadd.estimators.time_left import Fits, Rate, Trend, left_text
 
 if TYPE_CHECKING:
     from dotadd.kernel_svm.problem import KernelProgress
@@ -37,6 +37,7 @@ class Course:
         self.trends: dict[int, Trend] = {}
         self.gaps: dict[int, float] = {}
         self.points: list[tuple[float, float]] = []  # passes that are over, and the seconds that they took
+        self.tail_since, self.tails = math.nan, 0.0  # when the tail that goes on has begun, and seconds in all of them
         self.latest: Progress | None = None
 
     def note(self, told: object, which: int, problems: int) -> None:
@@ -45,12 +46,18 @@ class Course:
         if before is not None and progress.sample != before.sample:  # another problem, whose gap says nothing of this
             self.trends.clear()
             self.gaps.clear()
+        if progress.tail is not None:
+            self.tail_since = progress.seconds if before is None or before.tail is None else self.tail_since
+            self.trends.setdefault(which, Trend(self.limits.tol)).within(progress.seconds, progress.tail)
+            return
+        if before is not None and before.tail is not None:
+            self.tails += progress.seconds - self.tail_since
         if not self.points and progress.passes <= 1 and not self.inside:
             self.points.append(
                 (0.0, 0.0)
             )  # but training that goes on from a checkpoint has passes that nobody saw here
         if not self.points or passed(progress) > self.points[-1][0]:
-            self.points.append((passed(progress), progress.seconds))
+            self.points.append((passed(progress), progress.seconds - self.tails))
         if which not in self.gaps or progress.gap == progress.gap:
             self.gaps[which] = progress.gap
         if not self.inside:
@@ -63,8 +70,9 @@ class Course:
 
     @property
     def inside(self) -> bool:
-        """Whether a pass goes on; those over data on disk are so long that they tell."""
-        return self.latest is not None and self.latest.read is not None and self.latest.read < 1.0
+        """Whether a pass goes on; those over data on disk are so long that they tell, as a tail is."""
+        latest = self.latest
+        return latest is not None and (latest.tail is not None or (latest.read is not None and latest.read < 1.0))
 
     def line(self) -> str:
         """The state of the slowest binary problem, in words."""
@@ -75,6 +83,8 @@ class Course:
             text = f"{self.unit} {progress.passes}  objective {number(progress.primal)}  gap {gap}"
         else:
             text = f"pass {progress.passes}, {progress.read:.0%} read  gap ~{gap}"
+        if progress.tail is not None:
+            text += f"  all active rows at once {progress.tail:.0%}"
         if progress.sample is not None:
             text += f"  of {progress.sample:,} rows so far"
         text += f"  {duration(progress.seconds)}{left_text(self.left())}"
@@ -90,6 +100,8 @@ class Course:
         assert progress is not None
         if progress.sample is not None:
             return None if max_time is None else max(0.0, max_time - progress.seconds)
+        if progress.tail is not None:
+            max_passes = None  # it counts as a pass, and may take longer than all others
         passes, (first_pass, first_second), (last, seconds) = passed(progress), self.points[0], self.points[-1]
         half = bisect_right(self.points, (first_pass + last) / 2, key=lambda point: point[0]) - 1
         before, earlier = self.points[half]  # later passes are often shorter: rows are left out
@@ -163,7 +175,7 @@ class FoldsCourse:
 
     def __init__(self, limits: Ends) -> None:
         self.limits, self.most, self.fits = limits, 0, 1
-        self.rate = Rate()
+        self.rate = Fits()
         self.last: Course | KernelCourse | None = None
 
     def note(self, told: object, which: int, fits: int) -> None:

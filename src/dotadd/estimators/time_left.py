@@ -7,11 +7,15 @@ import math
 import time
 from bisect import bisect_left, bisect_right
 
+import numpy as np
+
 from dotadd._util.wording import duration
 
 HALF = math.log(0.5)  # while the gap is near 1 its logarithm hardly moves, however fast the solver is
 FALL = 2.0  # the trend is that of the time in which the logarithm of the gap fell by so much: longer looks too far back
 #             where passes become slower or faster, shorter follows every stumble of a gap that does not fall steadily
+RISE = math.log(3.0)  # a gap that jumps up by so much is that of another solver, or was too rosy: a trend begins anew
+FORESEEN, LATE, STEEPEST = 0.4, 0.2, 10 * math.log(2.0)  # of all fits, before; of those that are done; twice a tenth
 SHARE = 1e-3  # of counted work, after which it is noted again
 
 
@@ -23,6 +27,13 @@ class Trend:
         self.first: float | None = None
         self.last = 0.0  # seconds at which the latest gap was told
         self.points: list[tuple[float, float]] = []  # seconds, and the logarithm of a gap lower than all before
+        self.reached = 0  # how often it was within the tolerance
+        self.step: tuple[float, float, float] | None = None  # that goes on: since when, seconds and share of the latest
+
+    def within(self, seconds: float, share: float) -> None:
+        """A step that takes long, and ends it or begins another trend, is done so far."""
+        since = seconds if self.step is None or share == 0.0 else self.step[0]
+        self.step = (since, seconds, share)
 
     def note(self, seconds: float, gap: float) -> None:
         self.last = seconds
@@ -31,18 +42,24 @@ class Trend:
         if not math.isfinite(gap):
             return
         log = math.log(gap)
+        if self.step is not None or (self.points and log > self.points[-1][1] + RISE):
+            self.step, self.points = None, []
         self.first = log if self.first is None else self.first
+        self.reached += log <= self.tol
         if not self.points or log < self.points[-1][1]:
             self.points.append((seconds, log))
 
     def left(self, now: float) -> float | None:
         """Seconds until the gap reaches the tolerance if its logarithm goes on falling as it did; None before it has
         halved, or if it does not fall. What was said last runs down until the next gap is told."""
+        if self.step is not None:
+            since, at, share = self.step
+            return max(0.0, (1.0 - share) * (at - since) / share - (now - at)) if share else None
         if not self.points or self.points[-1][1] > HALF:
             return None
         _, lowest = self.points[-1]
         if lowest <= self.tol:
-            return 0.0
+            return 0.0 if self.reached == 1 else None  # it was too rosy, as the proof has said
         since = bisect_left(self.points, -(lowest + FALL), key=lambda point: -point[1])
         at, log = self.points[min(since, len(self.points) - 2)] if len(self.points) > 1 else self.points[0]
         if log <= lowest or self.last <= at or self.tol == -math.inf:
@@ -83,6 +100,27 @@ class Rate:
             return None
         before, earlier = self.points[bisect_right(self.points, share / 2, key=lambda point: point[1]) - 1]
         left = (1.0 - share) * (at - before) / (share - earlier)
+        return max(0.0, left - (self.spent - at))
+
+
+class Fits(Rate):
+    """Fits along a path of C. Those of large C come last and take longest: how much longer is not known before so many
+    are done. Then two guesses, of which one is mostly too high and the other too low, are averaged: each piece takes
+    longer than the one before by the same factor as of late, and what is done grows as a power of the time."""
+
+    def left(self) -> float | None:
+        at, share = self.latest
+        if share < FORESEEN:
+            return None
+        shares, seconds = [share for _, share in self.points], [at for at, _ in self.points]
+        width = 0.5 * LATE * share
+        half, before, earlier, now = np.interp([0.5 * share, share - 2 * width, share - width, share], shares, seconds)
+        if not half < before < earlier < now:
+            return super().left()
+        slope = min(max(math.log((now - earlier) / (earlier - before)) / width, 1e-6), STEEPEST)
+        factor = math.exp(0.5 * slope * width) * math.expm1(slope * (1.0 - share)) / slope
+        power = max(1.0, math.log2(now / half))
+        left = math.sqrt((now - earlier) / width * factor * now * (share**-power - 1.0))
         return max(0.0, left - (self.spent - at))
 
 

@@ -56,7 +56,7 @@ from dotadd.solvers.favour import FIRST, Favour
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import Progress, Reason, Result, Support, passes_left, relative_gap
-from dotadd.solvers.run import Run, Settings, shuffle
+from dotadd.solvers.run import OnProgress, Run, Settings, shuffle
 from dotadd.solvers.sample import Sample
 from dotadd.solvers.saving import Saved, Saving, State
 from dotadd.solvers.stretch import stretch
@@ -187,7 +187,7 @@ class _State(Run):
     def restart(self) -> None:
         """Set the running numbers from alpha and w, and forget the shrinking thresholds."""
         problem, numbers = self.problem, self.descent.numbers
-        numbers[BALANCE] = float(self.alpha @ self.sign)
+        numbers[BALANCE] = float((self.alpha * self.sign).sum())
         if problem.intercept is Intercept.REGULARIZED:
             numbers[INTERCEPT] = self.descent.origin + numbers[BALANCE]
         numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, self.cost)
@@ -224,15 +224,21 @@ class _State(Run):
             self.descent.numbers[INTERCEPT] *= self.stretch
             self.judge = None
 
-    def solve_tail(self, clock: Clock, tol: float) -> None:
+    def solve_tail(self, clock: Clock, tol: float, on_progress: OnProgress | None) -> None:
         """Move the alpha of all active examples to their joint optimum. If examples that were not active spoil it, the
         next time comes later."""
         rows = row_numbers(self.active)
+
+        def check(share: float) -> None:
+            clock.tell(on_progress, self.trace[-1]._replace(seconds=clock.elapsed(), tail=share), self.k)
+            clock.check()
+
+        check(0.0)
         with clock.anywhere():
             (output,) = self.problem.outputs([self.w], rows)
             output += self.intercept
             gap = tol * abs(self.descent.dual)
-            best = solved_together(self.problem, self.k, rows, self.alpha[rows], output, gap, clock.check)
+            best = solved_together(self.problem, self.k, rows, self.alpha[rows], output, gap, check)
         change = np.zeros(len(self.alpha))
         change[rows] = (best - self.alpha[rows]) * self.sign[rows]
         self.problem.examples.add([change], [self.w])
@@ -377,7 +383,7 @@ def dcd(
                 for state in running:
                     if state.next == TAIL:
                         with clock.timed("tail"):
-                            state.solve_tail(clock, settings.tol)
+                            state.solve_tail(clock, settings.tol, settings.on_progress)
                         state.next = AFTER
                 ready = [state for state in running if state.next]
                 if not sample.whole:

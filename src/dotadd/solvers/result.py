@@ -56,6 +56,8 @@ class Progress(NamedTuple):
     """The share of this pass over the data that is done, where data is read while training runs."""
     cached: int | None = None
     """How many rows are in memory, where not all are."""
+    tail: float | None = None
+    """The share that is done of moving all active rows at once (tail.py), while that goes on."""
 
     def later(self, passes: int, seconds: float) -> Progress:
         """The same, for whoever counts from so many passes and seconds earlier."""

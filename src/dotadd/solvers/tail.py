@@ -111,10 +111,10 @@ def solved_together(
     start: np.ndarray,
     output: np.ndarray,
     gap: float,
-    check: Callable[[], None] = lambda: None,
+    check: Callable[[float], None] = lambda share: None,
 ) -> np.ndarray:
     """The best alpha of these rows in problem k, given the alpha to start from and the outputs <w, phi(z_i)> + b; their
-    dual is below its maximum by a part of this gap at most. Now and then check() may raise."""
+    dual is below its maximum by a part of this gap at most. Now and then check(share that is done) may raise."""
     examples = problem.examples
     nonzeros, features = examples.mean_length, features_met(examples)  # by which room for it was found
     sign, cost = problem.columns.sign(k, rows).astype(np.float64), problem.columns.cost(k, rows)
