@@ -6,9 +6,10 @@ from naive import solve
 from problems import noisy, problem
 
 from dotadd.solvers import dcd as dcd_module
+from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.solvers.dcd import dcd
-from dotadd.solvers.favour import FIRST, MOST, Favour
-from dotadd.solvers.result import Reason
+from dotadd.solvers.favour import FIRST, MORE, MOST, TRIED, Favour, gained
+from dotadd.solvers.result import Progress, Reason
 from dotadd.solvers.run import Settings
 
 
@@ -72,3 +73,69 @@ def test_the_optimum_is_the_same_after_fewer_visits(loss, monkeypatch):
     best, _, _ = solve(X, y, np.full(len(y), 100.0), loss, "regularized")
     assert best <= found.primal * (1.0 + 1e-9)
     assert found.primal <= best * (1.0 + 2e-4)
+
+
+def trace_of(gains, visits):
+    """What passes have told that gained so much a visit."""
+    duals = np.cumsum([5.0, *np.multiply(gains, visits)])
+    return [
+        Progress(k, 0.0, 9.0, dual, 0.5, active, 1000)
+        for k, (dual, active) in enumerate(zip(duals, [*visits, 3], strict=True))
+    ]
+
+
+@pytest.mark.parametrize("visits", [(100, 100, 100), (1000, 500, 20)])
+@pytest.mark.parametrize("around", [(1.0, 1.0), (2.0, 0.5), (0.1, 10.0)])
+def test_a_favoured_pass_pays_where_its_visits_gain_more_than_those_around_it(around, visits):
+    before, after = around
+    assert gained(trace_of([before, 1.01 * MORE, after], visits))
+    assert not gained(trace_of([before, 0.99 * MORE, after], visits))
+    assert not gained(trace_of([before, 0.0, after], visits))
+
+
+def counted(monkeypatch, draw=Favour.draw):
+    """The favoured passes that are drawn from now on."""
+    drawn = []
+
+    def count(favour, rows, rng):
+        drawn.append(len(rows))
+        return draw(favour, rows, rng)
+
+    monkeypatch.setattr(Favour, "draw", count)
+    return drawn
+
+
+def test_favoured_passes_that_gain_no_more_than_others_are_given_up(monkeypatch):
+    X, y = noisy(150, 60, 3)
+    one, settings = problem(X, y, cost=100.0), Settings(tol=1e-5, max_passes=60)
+    monkeypatch.setattr(dcd_module._State, "tail_pays", lambda *given: False)
+    drawn = counted(monkeypatch)
+    (found,) = dcd(one, settings)
+    assert len(drawn) > (found.passes - FIRST) // 2 - 2  # every other one
+    drawn = counted(monkeypatch, lambda favour, rows, rng: rows.copy())
+    (plain,) = dcd(one, settings)
+    assert plain.passes == 60
+    assert len(drawn) == 1
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("tells", range(FIRST - 1, FIRST + TRIED + 3))
+def test_a_run_that_is_cut_short_while_favour_is_tried_ends_with_the_same_bits(tells, plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(dcd_module._State, "tail_pays", lambda *given: False)
+    if plain:
+        monkeypatch.setattr(Favour, "draw", lambda favour, rows, rng: rows.copy())
+    X, y = noisy(150, 60, 3)
+    one, heard = problem(X, y, cost=100.0), []
+
+    def stop(progress, k):
+        heard.append(k)
+        if len(heard) == tells:
+            raise KeyboardInterrupt
+
+    (expected,) = dcd(one, Settings(tol=1e-5, max_passes=40))
+    where = Checkpoint(str(tmp_path / "c"), 1e9)
+    (before,) = dcd(one, Settings(tol=1e-5, max_passes=40, on_progress=stop, checkpoint=where))
+    assert before.passes == tells
+    (found,) = dcd(one, Settings(tol=1e-5, max_passes=40, checkpoint=where, resume=True))
+    assert found.w.tobytes() == expected.w.tobytes()
+    assert found.alpha.tobytes() == expected.alpha.tobytes()

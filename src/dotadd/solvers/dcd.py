@@ -52,7 +52,7 @@ from dotadd.problem.examples import InMemory, Seen
 from dotadd.problem.problem import Intercept, Problem, features_met
 from dotadd.solvers.certify import Judge, certify
 from dotadd.solvers.clock import Clock, StoppedError
-from dotadd.solvers.favour import FIRST, Favour
+from dotadd.solvers.favour import FIRST, TRIED, Favour, gained
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import Progress, Reason, Result, Support, passes_left, relative_gap
@@ -78,7 +78,7 @@ EVEN = 0.25  # of the passes: over fewer after a look, the gap is too uneven to 
 LOOK_ANYWAY = 32  # passes, and twice, four times as many: examples may have been shrunk wrongly, or w be too short
 SEEN = 20  # passes, before the number of those that are left is estimated
 LOOK, TAIL, AFTER = "look", "tail", "after"
-COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next")
+COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next_favour", "next")
 
 
 class CreepingError(Exception):
@@ -107,7 +107,8 @@ class _State(Run):
         self.looked = 0  # at this pass
         self.stretch = 1.0  # by which w and b are multiplied in the end (stretch.py)
         self.tails, self.next_tail = 0, 0
-        self.favour: Favour | None = None  # which rows to visit more often than others, once that is asked
+        self.favour: Favour | None = None  # which rows to visit more often than others, while that pays
+        self.next_favour = FIRST  # pass, when to try that, or to see what it has gained; 0 for never again
         self.rng = rng
         self.order: np.ndarray | None = None  # of the rows in the pass that goes on
         self.next = ""  # before the next pass: LOOK, TAIL, or a look AFTER the tail
@@ -283,8 +284,11 @@ class _State(Run):
     def draw_pass(self, favours: bool) -> None:
         """Begin a pass over the active rows in random order."""
         order = row_numbers(self.active.view(np.bool_))
-        if favours and self.favour is None and self.passes >= FIRST and self.passes % 2 == 0:
-            self.favour = Favour(len(self.alpha))
+        if self.favour is None:
+            if favours and 0 < self.next_favour <= self.passes and self.passes % 2 == 0:
+                self.favour, self.next_favour = Favour(len(self.alpha)), self.passes + TRIED
+        elif self.passes == self.next_favour and not gained(self.trace):
+            self.favour, self.next_favour = None, 0
         if self.favour is not None:
             order = self.favour.order(order, self.alpha, self.rng, favoured=self.favoured)
         self.begin_pass(order)
