@@ -415,7 +415,8 @@ def test_a_gap_that_was_not_reached_in_time_is_left_open(tmp_path):
 
 def test_figure_1_has_a_point_for_each_number_of_bits(tmp_path, capsys):
     page, picture = tmp_path / "page.md", tmp_path / "figure.svg"
-    page.write_text("before\n<!-- coffin_figure1 -->\n| 1 | kept |\n| 2 | old |\n<!-- /coffin_figure1 -->\nafter\n")
+    table = "| bits | a column of old |\n|---|---|\n| 1 | kept |\n| 2 | old |"
+    page.write_text(f"before\n<!-- coffin_figure1 -->\n{table}\n<!-- /coffin_figure1 -->\nafter\n")
     coffin_figure1.main(tiny=True, bits=[6, 2], page=page, picture=picture)
     before, *lines, after = page.read_text().splitlines()
     assert (before, after) == ("before", "after")

@@ -171,8 +171,9 @@ class LinearSVM(Estimator):
         trained on, in all its updates. Fewer make it count less, and 0 leaves a plain fit. Its features stay as they
         are, with all that they have learned. With `new_classes`, labels that it does not know become new classes;
         otherwise they are refused. Probabilities and a threshold have to be learned again (`calibrate`).
-        `on_progress(progress, k, n)` is told after each pass how far binary problem k of n is. Where it is not given, a
-        notebook shows that below the cell, and other places show nothing; `on_progress=lambda *_: None` is silent.
+        `on_progress(progress, k, n)` is told after each pass, and within long ones, how far binary problem k of n is.
+        Where it is not given, a notebook shows that below the cell, and other places show nothing;
+        `on_progress=lambda *_: None` is silent.
 
         Ctrl-C ends training early: the model so far is kept (and a checkpoint written, if there is one), and then
         KeyboardInterrupt is raised. The same if `on_progress` raises it.

@@ -7,8 +7,6 @@ import math
 import time
 from bisect import bisect_left, bisect_right
 
-import numpy as np
-
 from dotadd._util.wording import duration
 
 HALF = math.log(0.5)  # while the gap is near 1 its logarithm hardly moves, however fast the solver is
@@ -93,6 +91,12 @@ class Rate:
             if len(self.points) == 1 or share > self.points[-1][1] + SHARE:
                 self.points.append(self.latest)
 
+    def at(self, share: float) -> float:
+        """The seconds at which so much was done, in a straight line between what was noted."""
+        behind = min(bisect_right(self.points, share, key=lambda point: point[1]), len(self.points) - 1)
+        (before, earlier), (after, later) = self.points[behind - 1], self.points[behind]
+        return before + (after - before) * min(1.0, (share - earlier) / (later - earlier))
+
     def left(self) -> float | None:
         """Seconds; None before anything is done. What was said last runs down until more is done."""
         at, share = self.latest
@@ -112,9 +116,8 @@ class Fits(Rate):
         at, share = self.latest
         if share < FORESEEN:
             return None
-        shares, seconds = [share for _, share in self.points], [at for at, _ in self.points]
         width = 0.5 * LATE * share
-        half, before, earlier, now = np.interp([0.5 * share, share - 2 * width, share - width, share], shares, seconds)
+        half, before, earlier, now = map(self.at, (0.5 * share, share - 2 * width, share - width, share))
         if not half < before < earlier < now:
             return super().left()
         slope = min(max(math.log((now - earlier) / (earlier - before)) / width, 1e-6), STEEPEST)
