@@ -4,7 +4,7 @@ import numpy as np
 
 from dotadd.core.losses import Loss
 from dotadd.data.batches import DenseRows, SparseRows, Strings
-from dotadd.features.base import Shape
+from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.linear import Linear
 from dotadd.problem.columns import Columns, PassingColumns
 from dotadd.problem.examples import InMemory
@@ -116,3 +116,39 @@ def arrow(path, rows, width, *, seed=0, batch=2000):
             x = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), width)
             writer.write_batch(pa.record_batch([x, pa.array(y)], schema=schema))
     return str(path)
+
+
+WORDS = ["buy", "now", "cheap", "see", "you", "at", "noon", "meeting", "a", "the", "offer", "report", "money", "lunch"]
+
+
+def texts(count, seed=0, longest=40, repeat=True):
+    """Lines of words, in which none comes twice unless `repeat`."""
+    rng = np.random.default_rng(seed)
+    return [
+        " ".join(rng.choice(WORDS, rng.integers(1, longest if repeat else 9), replace=repeat)) for _ in range(count)
+    ]
+
+
+def labels(lines):
+    """Whether a line wants to sell something, with a tenth of them wrong."""
+    noise = np.random.default_rng(9).random(len(lines)) < 0.1
+    return np.where((np.array([line.count("buy") + line.count("offer") for line in lines]) > 0) ^ noise, 1, -1)
+
+
+class Counting(FeatureMap):
+    """The letters of a string, one slot for each byte; counts how often each row is made."""
+
+    takes = (Strings,)
+
+    def __init__(self, made):
+        self.made = made
+
+    dim = 256
+
+    def bound(self, batch):
+        return batch.lengths().astype(np.int64)
+
+    def fill(self, batch, rows, block):
+        for j, row in enumerate(rows):
+            self.made[row] += 1
+            block.append(j, np.frombuffer(batch[row], np.uint8), 1.0)

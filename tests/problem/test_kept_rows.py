@@ -2,31 +2,17 @@
 
 import numpy as np
 import pytest
+from problems import Counting, labels, texts
 
 from dotadd import BagOfWords, LinearSVM, NGrams
 from dotadd._util.memory import Budget
 from dotadd.data.batches import Strings
-from dotadd.features.base import FeatureMap, Shape
+from dotadd.features.base import Shape
 from dotadd.problem.columns import Columns
 from dotadd.problem.examples import InMemory
 from dotadd.problem.problem import Problem
 from dotadd.solvers.dcd import dcd
 from dotadd.solvers.run import Settings
-
-WORDS = ["buy", "now", "cheap", "see", "you", "at", "noon", "meeting", "a", "the", "offer", "report", "money", "lunch"]
-
-
-def texts(count, seed=0, longest=40, repeat=True):
-    rng = np.random.default_rng(seed)
-    return [
-        " ".join(rng.choice(WORDS, rng.integers(1, longest if repeat else 9), replace=repeat)) for _ in range(count)
-    ]
-
-
-def labels(lines):
-    noise = np.random.default_rng(9).random(len(lines)) < 0.1
-    return np.where((np.array([line.count("buy") + line.count("offer") for line in lines]) > 0) ^ noise, 1, -1)
-
 
 PHIS = [
     BagOfWords(bits=10),
@@ -76,25 +62,6 @@ def test_blocks_come_in_the_order_that_was_asked_for_where_some_rows_are_kept():
     assert 0 < kept.kept[0] < 200
     asked = np.concatenate([rows for _, _, rows in kept.blocks(order)])
     assert asked.tolist() == order.tolist()
-
-
-class Counting(FeatureMap):
-    """The letters of a string, one slot for each byte; counts how often each row is made."""
-
-    takes = (Strings,)
-
-    def __init__(self, made):
-        self.made = made
-
-    dim = 256
-
-    def bound(self, batch):
-        return batch.lengths().astype(np.int64)
-
-    def fill(self, batch, rows, block):
-        for j, row in enumerate(rows):
-            self.made[row] += 1
-            block.append(j, np.frombuffer(batch[row], np.uint8), 1.0)
 
 
 @pytest.mark.parametrize("normalized", [False, True])

@@ -12,6 +12,7 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ import numpy as np
 from dotadd.cluster.connection import Link, tried
 from dotadd.cluster.engine import Engine, PartsLostError
 from dotadd.cluster.partitions import Partitions
-from dotadd.cluster.requests import Begin, CountLabels, CountSkipped, Describe, Learn
+from dotadd.cluster.requests import Account, Accounted, Begin, CountLabels, Describe, Learn
 from dotadd.cluster.shard import Outline, Task
 from dotadd.core.losses import Loss
 from dotadd.errors import DataError, DotaddError, FeatureError
@@ -81,6 +82,7 @@ def agree(
     intercept: Intercept = Intercept.REGULARIZED,
     dtype: type = np.float32,
     seed: int = 0,
+    keep: bool = True,
 ) -> Task:
     """State the problem to all parts, which are ready for a method afterwards.
 
@@ -120,7 +122,7 @@ def agree(
     targets = tally.targets(C, class_weight, None)
     parts = sum(one.rows > 0 for one in tallies)
     layout = next((one.layout for one in outlines if one.layout is not None), None)
-    task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed, layout)
+    task = Task(phi, targets, shape, tally.rows, parts, loss, intercept, dtype, seed, layout, keep)
     engine.round(Begin(task))
     return task
 
@@ -168,14 +170,17 @@ def solve(engine: Engine, task: Task, method: str, settings: Settings) -> list[R
     return cocoa(engine, task, settings)
 
 
-def note_skipped(engine: Engine, data: Partitions | None) -> None:
-    """Tell the data how many rows were left out in all of its parts."""
-    if data is None:
-        return
-    data.skipped.clear()
+def account(engine: Engine, data: Partitions | None, results: Sequence[Result]) -> list[Result]:
+    """Tell the data how many rows were left out in all of its parts, and the results how many were kept."""
+    told: list[Accounted] = []
     with suppress(PartsLostError):  # at the very end: it is not worth another pass over the data
-        for skipped in engine.round(CountSkipped()).told:
-            data.skipped.merge(skipped)
+        told = engine.round(Account()).told
+    if data is not None:
+        data.skipped.clear()
+        for one in told:
+            data.skipped.merge(one.skipped)
+    rows, nbytes = sum(one.kept_rows for one in told), sum(one.kept_bytes for one in told)
+    return [replace(result, kept_rows=rows, kept_bytes=nbytes) for result in results]
 
 
 def forget_checkpoint(engine: Engine | Client, path: str) -> None:

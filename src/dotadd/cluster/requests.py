@@ -6,7 +6,7 @@ Rounds:            Descend, Measure                 a step of CoCoA+, and the pr
                    Solve                            the optimum of each part alone
 After a loss:      Recall, Contribute               what parts know of their files, and w made anew of what they know
 Checkpoints:       Save, Restore
-At the end:        DualVariables, CountSkipped
+At the end:        DualVariables, Account
 
 Each is asked by `engine.round(request)`. What parts tell comes back in their order, and vectors are summed up.
 """
@@ -17,12 +17,14 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
 from dotadd.cluster.engine import Engine, Message, Replies, Request, Told
 from dotadd.cluster.shard import Order, Outline, Shard, Solved, Task
 from dotadd.cluster.subproblem import Step, Subproblem, balance, descend_rows
+from dotadd.core.losses import Loss
 from dotadd.features.base import FeatureMap
 from dotadd.features.learning import Learner
 from dotadd.problem.columns import Tally
@@ -122,11 +124,14 @@ class Descend(Ordered[list[Step]], name="descend"):
             part.unsettled.add(k)
             subs.append(Subproblem(order, part.w[k], part.local[k], part.v[k], part.b_gained[k]))
         for piece in part.rows.pieces():
+            again = part.rows.asked_again(piece)
+            if not part.norms_known or piece.loss is Loss.LOGISTIC:  # all rows would move
+                piece = again
             if not part.norms_known:
                 step = 1.0 if piece.intercept is Intercept.REGULARIZED else 0.0
                 part.norms[piece.rows] = piece.examples.squared_norms() + step
-            alphas = [part.alpha[sub.k][piece.rows] for sub in subs]
-            descend_rows(piece, subs, alphas, part.norms[piece.rows], part.rng, self.accuracy, self.sweeps, until)
+            alphas, norms = [part.alpha[sub.k][piece.rows] for sub in subs], part.norms[piece.rows]
+            descend_rows(piece, again, subs, alphas, norms, part.rng, self.accuracy, self.sweeps, until)
         part.norms_known = True
         for sub in subs:
             part.b_gained[sub.k] = sub.balance_gained
@@ -148,6 +153,7 @@ class Measure(Ordered[list[RowSums]], name="measure"):
             return Replies([[RowSums() for _ in self.orders]], [Message.of(total) for total in totals])
         judges = [Judge(problem, one.k, part.w[one.k], part.alpha[one.k], one.b) for one in self.orders]
         for piece in part.rows.pieces():
+            piece = part.rows.asked_again(piece)
             show(piece, judges)
             if self.sums:
                 piece.examples.add([judge.coefficients(piece, piece.rows)[0] for judge in judges], totals)
@@ -247,12 +253,22 @@ class Recall(Restore, name="recall"):
         return super().answer(part) if part.untouched else Replies([-1])
 
 
-@dataclass(frozen=True)
-class CountSkipped(Request[Skipped], name="skipped"):
-    """Tells how many rows were left out, and the first complaint."""
+class Accounted(NamedTuple):
+    """What became of the rows of a part: those that were left out, with the first complaint, and those whose features
+    are kept, in how many bytes."""
 
-    def answer(self, part: Shard) -> Replies[Skipped]:
-        return Replies([Skipped() if part.rows.source is None else part.rows.source.skipped])
+    skipped: Skipped
+    kept_rows: int
+    kept_bytes: int
+
+
+@dataclass(frozen=True)
+class Account(Request[Accounted], name="account"):
+    """Tells what became of the rows."""
+
+    def answer(self, part: Shard) -> Replies[Accounted]:
+        source = part.rows.source
+        return Replies([Accounted(Skipped() if source is None else source.skipped, *part.rows.kept)])
 
 
 def certify_parts(

@@ -1,8 +1,8 @@
 """Shard: one partition of the examples, where it lives, with its dual variables and its copy of w.
 
-Its rows are loaded if they fit in its memory. If not, they are read again in each round, and each piece is swept while
-it is there, which is block minimisation (Yu et al. 2010) of the part's subproblem. Nothing but vectors as long as w and
-a few numbers leaves it. What it may be asked is in requests.py.
+Its rows are loaded if they fit in its memory, and what is left of that keeps rows of phi. If they do not, they are read
+again in each round, and each piece is swept while it is there, which is block minimisation (Yu et al. 2010) of the
+part's subproblem. Nothing but vectors as long as w and a few numbers leaves it. What it may be asked is in requests.py.
 
 Dual variables live here and nowhere else. After a round they stand at the end of the whole step, and those from before
 are kept beside them: the driver learns from all replies how far along the step to go, and says so with its next order
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dotadd._util.memory import Budget
 from dotadd.cluster.engine import Message, Replies
 from dotadd.core.losses import Loss
 from dotadd.data.batches import Batch
@@ -74,6 +75,8 @@ class Task:
     seed: int = 0
     layout: Layout | None = None
     """The columns of the table that the rows come from, if it is one."""
+    keep: bool = True
+    """Whether rows of phi that take longer to be made than to be read are kept."""
 
     @property
     def problems(self) -> int:
@@ -117,6 +120,8 @@ class ShardExamples:
         self._outline: Outline | None = None
         self._counted: Tally | None = None  # rows that phi can take
         self._data: Chunk | None = None
+        self._kept = Budget(0)
+        """What loaded rows leave of the memory, for rows of phi."""
         self._watched: Watched | None = None
         self.problem: Problem[InMemory] | Problem[OnDisk] | None = None
 
@@ -125,13 +130,19 @@ class ShardExamples:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that these rows take of memory: what was loaded, or else all that they may."""
-        return self.memory if self._data is None else self._data.nbytes
+        """Bytes that these rows take of memory: what was loaded and claimed to keep, or else all that they may."""
+        return self.memory if self._data is None else self._data.nbytes + self._kept.total - self._kept.left
 
     @property
     def loaded(self) -> int:
         """Bytes that are in memory already."""
-        return 0 if self._data is None else self._data.nbytes
+        return 0 if self._data is None else self._data.nbytes + self.kept[1]
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many rows of phi are kept, and in how many bytes."""
+        examples = None if self.problem is None else self.problem.examples
+        return examples.kept if isinstance(examples, InMemory) else (0, 0)
 
     def outline(self) -> Outline:
         """Look at all rows, and keep them if they fit."""
@@ -189,7 +200,9 @@ class ShardExamples:
             self.tally(task.phi)
         assert self._counted is not None
         if self._data is not None:
-            examples = InMemory(task.phi, self._data.batch, dtype=task.dtype, threads=self.threads)
+            self._kept = Budget(self.memory - self._data.nbytes)
+            budget = self._kept if task.keep else None
+            examples = InMemory(task.phi, self._data.batch, dtype=task.dtype, threads=self.threads, budget=budget)
             self.problem = Problem(examples, task.targets.columns(self._data), task.loss, task.intercept)
             return
         assert self.source is not None
@@ -197,7 +210,7 @@ class ShardExamples:
         skips = self._counted.rows < outline.tally.rows
         survey = Survey(self.source, outline.shape, task.phi, self._counted, skips, self._watched)
         self.problem = survey.problem(
-            task.targets, self.memory, task.loss, task.intercept, dtype=task.dtype, threads=self.threads
+            task.targets, self.memory, task.loss, task.intercept, dtype=task.dtype, threads=self.threads, keep=task.keep
         )
 
     def variables(self) -> np.ndarray:
@@ -209,6 +222,11 @@ class ShardExamples:
         if self.problem is not None and len(self):
             with self.problem.read(max(1, self.memory // HELD)) as pieces:
                 yield from pieces
+
+    def asked_again(self, piece: Piece) -> Piece:
+        """A piece of which several things are asked: features are kept meanwhile, as far as they may."""
+        assert self.problem is not None
+        return self.problem.asked_again(piece)
 
     def with_costs_times(self, factor: float) -> Problem[InMemory] | Problem[OnDisk] | None:
         """The part's problem for a solver of its own, each cost multiplied; None if there are no rows."""
@@ -223,7 +241,9 @@ class ShardExamples:
             for batch, columns in disk.read(nbytes):
                 yield batch, columns.times(factor)
 
-        examples = OnDisk(disk.phi, scaled, len(disk), disk.memory, dtype=disk.dtype, threads=disk.threads)
+        examples = OnDisk(
+            disk.phi, scaled, len(disk), disk.memory, dtype=disk.dtype, threads=disk.threads, keep=disk.keep
+        )
         return replace(problem, examples=examples)
 
 

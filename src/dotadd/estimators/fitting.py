@@ -338,11 +338,11 @@ def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
     with fitting.opened(engine, data, memory, svm.n_jobs, where if how.resume else None, say) as parts:
         task = fitting.agree(
             parts, resolved, C=svm.C, class_weight=svm.class_weight, loss=Loss.named(svm.loss),
-            intercept=Intercept(svm.intercept), dtype=np.dtype(svm.dtype).type, seed=svm._seed(),
+            intercept=Intercept(svm.intercept), dtype=np.dtype(svm.dtype).type, seed=svm._seed(), keep=svm.keep,
         )  # fmt: skip
         settings = settings_of(svm, how, task.problems, Budget(memory or available() // 2))
         results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=how.resume))
-        fitting.note_skipped(parts, data)
+        results = fitting.account(parts, data, results)
     return Found(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
 
 
