@@ -95,6 +95,13 @@ def dual(problem, alpha):
     return alpha.sum() - 0.5 * signed @ problem.gram.matrix @ signed
 
 
+def primal(problem, alpha, b):
+    """The primal objective by its definition."""
+    signed = alpha * problem.sign
+    f = problem.gram.matrix @ signed
+    return 0.5 * signed @ f + problem.cost @ np.maximum(0.0, 1.0 - problem.sign * (f + b))
+
+
 def violation(problem, alpha):
     """By how much the optimality conditions fail, by their definition."""
     g = problem.sign - problem.gram.matrix @ (alpha * problem.sign)

@@ -122,15 +122,32 @@ def test_an_alpha_that_is_not_feasible_is_no_start_but_no_trouble():
     assert_optimal(p, double_chunking(p, KernelSettings(), np.linspace(-1.0, 3.0, 100), large=20))
 
 
+@pytest.mark.parametrize("definite", [False, True])
 @pytest.mark.parametrize("steps", [0, 1, 3])
-def test_when_it_is_stopped_alpha_is_feasible_and_its_numbers_are_true(steps):
-    p = kp.problem(*kp.noisy(300), cost=10.0)
+@pytest.mark.parametrize("make", [kp.noisy, kp.blobs])
+def test_when_it_is_stopped_alpha_is_feasible_and_its_numbers_are_true(make, steps, definite):
+    p = kp.problem(*make(300), cost=10.0)
+    p.gram.definite = definite
     result = double_chunking(p, KernelSettings(max_steps=steps), large=20)
     assert result.reason is Reason.MAX_PASSES
     assert result.steps == steps
     kp.assert_feasible(p, result.alpha)
     assert result.dual == pytest.approx(kp.dual(p, result.alpha), rel=1e-6, abs=1e-9)
+    assert result.primal == pytest.approx(kp.primal(p, result.alpha, result.intercept), rel=1e-6)
     assert result.violation == pytest.approx(kp.violation(p, result.alpha), rel=1e-5)
+
+
+def test_a_proof_leaves_out_examples_beyond_doubt_where_the_kernel_is_an_inner_product():
+    X, y = kp.blobs(1000, shift=2.5)
+    taken = {}
+    for definite in (False, True):
+        p = kp.problem(X, y)
+        p.gram.definite = definite
+        result = double_chunking(p, KernelSettings(), large=100)
+        assert_optimal(p, result, best=result.dual)
+        assert result.primal == pytest.approx(kp.primal(p, result.alpha, result.intercept), rel=1e-6)
+        taken[definite] = result.counts["values"]
+    assert taken[False] - taken[True] > 0.4 * 1000 * np.count_nonzero(result.alpha)
 
 
 def test_ctrl_c_and_the_clock_keep_what_there_is():
@@ -199,15 +216,37 @@ def test_bounds_on_outputs_hold_and_looks_make_them_exact():
         outputs.look(looked)
         np.testing.assert_allclose(outputs.f[looked], truth[looked], atol=1e-9)
         assert np.isin(looked, outputs.fresh()).all()
-    outputs.prove()
+    outputs.prove(everyone)
     np.testing.assert_allclose(outputs.f, truth, atol=1e-12)
     assert not outputs.drift().any()
+
+
+def test_only_those_are_beyond_doubt_whom_w_cannot_have_come_to():
+    rng = np.random.default_rng(0)
+    X, y = kp.blobs(80, shift=1.0)
+    p, few, everyone = kp.problem(X, y), np.arange(20), np.arange(80)
+    certain, lost = 0, 0
+    for size in np.repeat([0.01, 0.1, 1.0], 20):
+        outputs = KernelOutputs(p.gram, 0.3 * y * rng.uniform(size=80))
+        outputs.prove(everyone)
+        before = outputs.f.copy()
+        signed = outputs.signed.copy()
+        signed[few] += size * rng.normal(size=20)
+        truth = p.gram.matrix @ signed
+        outputs.move(few, signed[few], truth[few])
+        beyond = outputs.beyond_doubt(y, 0.1, 1e-3)
+        assert not beyond[few].any(), "these were not computed from scratch"
+        assert (y * (truth + 0.1) > 1.0)[beyond].all()
+        certain += np.count_nonzero(beyond)
+        lost += np.count_nonzero((y * (before + 0.1) > 1.001) & (y * (truth + 0.1) <= 1.0))
+    assert certain > 100
+    assert lost > 100
 
 
 def test_a_look_costs_no_more_kernel_values_than_alphas_have_changed():
     p = kp.problem(*kp.noisy(100))
     outputs = KernelOutputs(p.gram, np.linspace(-1.0, 1.0, 100))
-    outputs.prove()
+    outputs.prove(np.arange(100))
     few = np.arange(3)
     outputs.move(few, np.zeros(3), outputs.f[few])
     before = outputs.values

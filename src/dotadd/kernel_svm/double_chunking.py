@@ -15,7 +15,8 @@ Beyond the paper:
 
 - The size of the large chunk follows the number of free support vectors (its open question): they are to take up no
   more than the part that is not for newcomers. While violators abound, it doubles.
-- No example is looked at that cannot violate the conditions, w having moved by so little (`KernelOutputs`).
+- No example is looked at that cannot violate the conditions, w having moved by so little (`KernelOutputs`). Where the
+  kernel is an inner product for sure, that proves as much as a look: neither gap nor violation would be another.
 - The others come in the order of how likely they violate: by margin over the bound on its change. So violators come
   first, and a look that has found some ends when they become rare: after the next chunk all would have to be looked at
   again anyhow.
@@ -33,7 +34,7 @@ from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.irwls import solve_small
 from dotadd.kernel_svm.problem import WORK, KernelProblem, KernelResult, KernelRun, KernelSettings
 from dotadd.kernel_svm.smo_steps import solve_chunk
-from dotadd.kernel_svm.working_set import Limits, margins, next_chunk, select, widest
+from dotadd.kernel_svm.working_set import Limits, intercept, margins, next_chunk, select, widest
 from dotadd.solvers.result import Reason
 
 FIRST = 1000  # examples in the first large chunk, and at least in later ones
@@ -42,6 +43,7 @@ GROWTH = 2.0  # of the large chunk, while violators abound
 LOOSE, CLOSER = 0.05, 0.1  # violation left in a chunk that is not the last one: at most, and for each before
 INSIDE = 0.5  # of tol is what chunks are solved to, so that the others have some play
 RARE = 0.03  # of the violators found so far: a piece with fewer ends the look
+SURE = 1.1  # times the bound on how far f is off: farther beyond the margin there is no doubt
 PIECE, PIECE_VALUES = 2048, 1 << 23  # examples, and kernel values, that are looked at before anything is checked
 
 
@@ -108,9 +110,18 @@ class _Solver:
         return now
 
     def _prove(self) -> float:
-        """f of all examples from scratch; returns the violation."""
-        with self.run.timed("certify"), self.run.clock.anywhere():
-            self.outputs.prove()
+        """f from scratch of all examples but those that are beyond doubt; returns the violation."""
+        run, outputs = self.run, self.outputs
+        with run.timed("certify"), run.clock.anywhere():
+            rows = np.arange(len(run.alpha))
+            if run.gram.definite and len(outputs.fresh()) < len(rows):
+                support = np.flatnonzero(run.alpha)
+                outputs.prove(support)
+                free = support[run.alpha[support] < run.cost[support]]
+                if len(free):
+                    b = intercept(outputs.f[free], *run.of(free))
+                    rows = np.flatnonzero((run.alpha > 0.0) | ~outputs.beyond_doubt(run.sign, b, run.settings.tol))
+            outputs.prove(rows)
         return self._violation()
 
     def _violation(self) -> float:
@@ -212,7 +223,7 @@ class KernelOutputs:
     Since f_i = <w, phi(z_i)>, no f_i moves by more than |phi(z_i)| times the way that w has gone since, and that way is
     known without a look at the example: where alpha changes within a chunk, |change of w|^2 is the sum over the chunk
     of the change of alpha y times that of f. So examples far from the margin need no look while w moves by little.
-    (Where a kernel is indefinite this bounds nothing; but the end is always judged by f from scratch.)
+    (Where a kernel is indefinite this bounds nothing; but then the end is judged by f of all examples from scratch.)
 
     A look at an example costs a kernel value for each alpha that has changed since the last one, or for each support
     vector, whichever are fewer; by linadd it costs one DOT. `signed` is alpha y as it is now.
@@ -279,9 +290,13 @@ class KernelOutputs:
             self._compute(rows[anew])
         self._note(rows)
 
-    def prove(self) -> None:
-        """Have all of f from scratch; what a look has computed with the alpha of now is."""
-        self._compute(np.flatnonzero(self._scratch < self._now))
+    def beyond_doubt(self, sign: np.ndarray, b: float, tol: float) -> np.ndarray:
+        """Which examples lie beyond the margin for all that w has gone since f was computed from scratch."""
+        return (self._stamp == self._scratch) & (sign * (self.f + b) - 1.0 > SURE * self.drift() + tol)
+
+    def prove(self, rows: np.ndarray) -> None:
+        """Have f of these examples from scratch; what a look has computed with the alpha of now is."""
+        self._compute(rows[self._scratch[rows] < self._now])
 
     def _compute(self, rows: np.ndarray) -> None:
         support = np.flatnonzero(self.signed)

@@ -17,7 +17,7 @@ import numpy as np
 from dotadd._util.threads import for_each
 from dotadd.data.batches import Batch, DenseRows, SparseRows
 from dotadd.errors import DotaddError
-from dotadd.kernel_svm.products import Into, Products, Shaping
+from dotadd.kernel_svm.products import EXPONENTIAL, Into, Products, Shaping
 from dotadd.kernel_svm.sparse_products import SparseProducts
 from dotadd.problem.examples import InMemory
 
@@ -33,6 +33,9 @@ class Gram:
 
     doubles: bool = False
     """Whether `times` adds up values that were not rounded to float32."""
+
+    definite: bool = False
+    """Whether it is an inner product for sure: no sum moves by more than the length of a row times the way of w."""
 
     whole: np.ndarray | None = None
     """All of its values, where they lie in memory."""
@@ -62,6 +65,7 @@ class SomeRows(Gram):
     def __init__(self, gram: Gram, rows: np.ndarray) -> None:
         self.gram, self.rows = gram, rows
         self.shape, self.linadd, self.doubles = (len(rows), len(rows)), gram.linadd, gram.doubles
+        self.definite = gram.definite
 
     def diagonal(self) -> np.ndarray:
         return self.gram.diagonal()[self.rows]
@@ -93,6 +97,7 @@ class ProductGram(Gram):
     def __init__(self, products: Products, shaping: Shaping, diagonal: np.ndarray, threads: int) -> None:
         self.products, self.shaping, self.threads = products, shaping, threads
         self.shape, self._diagonal = products.shape, diagonal
+        self.definite = shaping.kind == EXPONENTIAL
 
     def diagonal(self) -> np.ndarray:
         return self._diagonal
@@ -271,6 +276,8 @@ MOST_SLOTS = 1 << 30  # of a w in float32: 4 GB. In larger spaces kernel values 
 
 class FeatureGram(TiledGram):
     """The kernel of a map. `products` may bring a faster way to single values than sparse rows."""
+
+    definite = True
 
     def __init__(self, a: InMemory, b: InMemory, products: Products | None = None) -> None:
         self.a, self.b = a, b

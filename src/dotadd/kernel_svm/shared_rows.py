@@ -97,7 +97,7 @@ class PairGram(Gram):
         self.gram, self.classes = first.gram, [(one.first[0], one.first[0] + one.shape[0]) for one in within]
         self.size = first.shape[0]
         self.shape = (self.size + second.shape[0],) * 2
-        self.linadd = self.gram.linadd
+        self.linadd, self.definite = self.gram.linadd, self.gram.definite
         one, two = self.classes
         self.between = SharedRows(self.gram, one, two, nbytes // 2), SharedRows(self.gram, two, one, nbytes // 2)
         self._blocks = (first, self.between[0]), (self.between[1], second)
@@ -164,6 +164,7 @@ class WholeGram(Gram):
     def __init__(self, gram: Gram, rows: np.ndarray, matrix: np.ndarray, plain: float = PLAIN) -> None:
         self.gram, self.rows, self.whole, self.plain = gram, rows, matrix, plain
         self.shape, self.linadd, self.doubles = matrix.shape, gram.linadd, gram.doubles
+        self.definite = gram.definite
 
     @classmethod
     def of(cls, gram: Gram, check: Callable[[], None], plain: float = PLAIN) -> WholeGram:
