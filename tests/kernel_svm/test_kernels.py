@@ -104,6 +104,23 @@ def test_values_are_those_of_the_definition_and_of_scikit_learn(name, left, righ
 
 
 @vector_kernels
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+def test_columns_that_are_alike_in_all_rows_are_left_out_and_count_where_other_rows_differ(name, dtype):
+    kernel, peer, _, parameters = VECTOR_KERNELS[name]
+    left, right = RNG.integers(0, 4, (33, 30)), RNG.integers(0, 4, (40, 30))
+    left[:, 3:15], left[:, 20] = 0, 3
+    X, Y = left.astype(dtype), right.astype(dtype)
+    assert_is(kernel.gram(DenseRows(X)), peer(left, **parameters))
+    gram = kernel.gram(DenseRows(X), DenseRows(Y))
+    assert_is(gram, peer(left, right, **parameters))
+    if name == "rbf":
+        assert gram.products.a.shape[1] == 17
+    assert_is(kernel.gram(DenseRows(Y), DenseRows(X)), peer(right, left, **parameters))
+    nothing = np.zeros_like(X)
+    assert_is(kernel.gram(DenseRows(nothing), DenseRows(Y)), peer(np.zeros(left.shape), right, **parameters))
+
+
+@vector_kernels
 def test_types_of_numbers_do_not_matter(name):
     kernel, peer, _, parameters = VECTOR_KERNELS[name]
     whole = RNG.integers(0, 3, (33, 30)).astype(np.uint8)

@@ -51,7 +51,8 @@ class Products:
 class DenseProducts(Products):
     """Products of dense rows, flattened, by matrix products in `dtype`.
 
-    Rows are copied to the type, scale and origin that they are used with, unless they lie in memory like that.
+    Rows are copied to the type, scale and origin that they are used with, unless they lie in memory like that. Columns
+    in which all rows of `a` are 0 by then, such as the edges of images, add nothing to products and are left out.
 
     middle: what is subtracted from all rows first. Distances stay what they are, while lengths become as small as they
     can be: |a|^2 + |b|^2 - 2 <a, b> is all rounding where the data lies far from 0, compared to its width.
@@ -67,8 +68,15 @@ class DenseProducts(Products):
         dtype: type = np.float32,
         threads: int = 1,
     ) -> None:
-        self.a, self.a_norms = _working(a, scale, middle, dtype, threads)
-        self.b, self.b_norms = (self.a, self.a_norms) if b is None else _working(b, scale, middle, dtype, threads)
+        origin = np.zeros(a.n_features) if middle is None else middle
+        as_it_is = middle is None and scale == 1.0
+        columns = np.arange(a.n_features) if as_it_is else _used_columns(a, origin)
+
+        def working(batch: DenseRows) -> tuple[np.ndarray, np.ndarray]:
+            return _working(batch, scale, origin, columns, dtype, threads, as_it_is)
+
+        self.a, self.a_norms = working(a)
+        self.b, self.b_norms = (self.a, self.a_norms) if b is None else working(b)
         self.shape = len(self.a), len(self.b)
         self.column_bytes = self.b.itemsize * self.b.shape[1]
 
@@ -123,22 +131,43 @@ def pieces(values: np.ndarray) -> list[slice]:
     return [slice(first, first + step) for first in range(0, len(values), step)]
 
 
-def _working(
-    batch: DenseRows, scale: float, middle: np.ndarray | None, dtype: type, threads: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The rows as they are multiplied, and their squared lengths: those of the rounded rows, as the products are."""
+def _compiled(values: np.ndarray) -> np.ndarray:
+    """The values in a type that kernels are compiled for."""
+    return plain(values if values.dtype in COMPILED else values.astype(np.float64))
+
+
+def _used_columns(batch: DenseRows, origin: np.ndarray) -> np.ndarray:
+    """The columns in which some row has another value than the origin."""
     values = _flat(batch)
-    as_it_is = middle is None and scale == 1.0 and values.dtype == dtype
-    used = values if as_it_is else np.empty(values.shape, dtype)
+    used, same = np.ones(batch.n_features, np.bool_), np.arange(batch.n_features)
+    for some in pieces(values):
+        if len(same):
+            same = same[: _same(_compiled(values[some]), origin, same)]
+    used[same] = False
+    return np.flatnonzero(used)
+
+
+def _working(
+    batch: DenseRows,
+    scale: float,
+    origin: np.ndarray,
+    columns: np.ndarray,
+    dtype: type,
+    threads: int,
+    as_it_is: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """These columns of the rows as they are multiplied, and the squared lengths of the rows: those of the rounded rows,
+    as the products are."""
+    values = _flat(batch)
+    as_it_is = as_it_is and values.dtype == dtype
+    used = values if as_it_is else np.empty((len(values), len(columns)), dtype)
     norms = np.empty(len(values))
-    origin = np.zeros(values.shape[1]) if middle is None else middle
 
     def work(some: slice) -> None:
-        part = values[some] if values.dtype in COMPILED else values[some].astype(np.float64)
         if as_it_is:
-            _measure(plain(part), norms[some])
+            _measure(_compiled(values[some]), norms[some])
         else:
-            _convert(plain(part), origin, scale, used[some], norms[some])
+            _convert(_compiled(values[some]), origin, scale, columns, used[some], norms[some])
 
     for_each(pieces(values), work, threads)
     require_finite(norms)
@@ -146,14 +175,33 @@ def _working(
 
 
 @kernel
-def _convert(values, middle, scale, out, norms):
+def _same(values, origin, columns):
+    """Moves those of the columns to the front in which all values are those of the origin; returns how many."""
+    count = len(columns)
+    for i in range(values.shape[0]):
+        left = 0
+        for c in range(count):
+            k = columns[c]
+            if np.float64(values[i, k]) == origin[k]:
+                columns[left] = k
+                left += 1
+        count = left
+        if count == 0:
+            break
+    return count
+
+
+@kernel
+def _convert(values, origin, scale, columns, out, norms):
+    row = np.empty(values.shape[1], out.dtype)
     for i in range(values.shape[0]):
         total = 0.0
         for k in range(np.uint64(values.shape[1])):
-            value = (np.float64(values[i, k]) - middle[k]) * scale
-            out[i, k] = value
-            rounded = np.float64(out[i, k])
+            row[k] = (np.float64(values[i, k]) - origin[k]) * scale
+            rounded = np.float64(row[k])
             total += rounded * rounded
+        for c in range(np.uint64(len(columns))):
+            out[i, c] = row[np.uint64(columns[c])]
         norms[i] = total
 
 
