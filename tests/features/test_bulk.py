@@ -8,7 +8,7 @@ from dotadd.core.block import Block
 from dotadd.data.batches import Strings
 from dotadd.data.transforms import parse
 from dotadd.data.virtual import Changes, Originals, VirtualBatch
-from dotadd.features import NGrams, Shape, Spectrum, WeightedDegree, WeightedSpectrum, kmer_tables
+from dotadd.features import NGrams, Shape, Spectrum, WeightedDegree, WeightedSpectrum, kmer_layout, kmer_tables
 from dotadd.features.on_demand import OnDemand
 from dotadd.problem.examples import InMemory
 from dotadd.solvers import certify
@@ -83,6 +83,27 @@ def test_many_at_once_are_as_one_by_one(name, batch, form):
         sums = np.zeros(phi.dim)
         examples.add([coefficients], [sums])
         np.testing.assert_allclose(sums, added, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [5000, 4097])
+def test_tables_that_are_asked_for_ahead_are_looked_up_as_any(n):
+    bits, degree = 13, 16
+    batch = same_length(n, 20)
+    phi = WeightedDegree(degree).hashed(bits).resolve(Shape.of(batch))
+    layout = phi.layout()
+    together = layout.group << bits
+    assert kmer_tables.FAR <= together <= n * kmer_layout.LINE // 2, "large tables, and strings for most of their lines"
+    rng = np.random.default_rng(0)
+    w, rows = rng.normal(size=phi.dim).astype(np.float32), rng.permutation(n)
+    found = np.zeros(n)
+    phi.dot(batch, rows, w, found)
+    few = rows[-40:]  # beside those of the last strip, whose share of lines is not that of the others
+    block = Block.scratch(np.full(len(few), int(np.max(phi.bound(batch)))), phi.dim)
+    phi.fill(batch, few, block)
+    expected = [
+        w[block.indices[start:end]] @ block.values[start:end] for start, end in zip(block.start, block.end, strict=True)
+    ]
+    np.testing.assert_allclose(found[-40:], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("nbytes", [1 << 20, 8 * 3000])

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dotadd._jit import inner, kernel
+from dotadd._jit import inner, kernel, prefetch
 from dotadd.features.alphabet import FOREIGN
-from dotadd.features.kmer_layout import SEED, finish, orders_on_a_line, position_stir, step, unpacked, within
+from dotadd.features.kmer_layout import LINE, SEED, finish, orders_on_a_line, position_stir, step, unpacked, within
 
 STRIP = 2048  # strings whose running numbers stay in the L1 cache
+FAR = 1 << 15  # slots of tables that are worth asking for ahead: those of 12 bits are not
 FOLD = 1 << 14  # slots of the summed-up table, of 8 bytes
 SHARED_FOLD = 1 << 16  # the same of tables that serve all positions, and are summed up once for all of them
 
@@ -80,8 +81,9 @@ def dot_or_add(text, plan, first, w, numbers, adding):
             continue
         if explicit == 0:
             number[:] = np.uint32(SEED)
+        below = w[max(0, p - 1 - first) * stride : (p - first) * stride]  # they are touched next
         _touch_hashed(
-            tables, text[p - first :], values, explicit, min(degree, highest), offsets, bits, group, group_bits,
+            tables, below, text[p - first :], values, explicit, min(degree, highest), offsets, bits, group, group_bits,
             number, slots, room, lowest, numbers, adding,
         )  # fmt: skip
 
@@ -181,20 +183,30 @@ def _touch(table, slot, value, room, k, lowest, numbers, adding):
 
 @inner
 def _touch_hashed(
-    tables, text, values, explicit, orders, offsets, bits, group, group_bits,
+    tables, below, text, values, explicit, orders, offsets, bits, group, group_bits,
     number, slots, room, lowest, numbers, adding,
 ):  # fmt: skip
     """The orders beyond `explicit`, laid out in groups as in kmer_layout.py.
 
     A group's tables stay in the L2 cache while all strings pass, strip by strip, whose numbers stay in the L1 cache.
+    Large tables that come next are asked for meanwhile, if strings are so many that they touch most lines of them.
     """
-    degree = len(values) - 1
+    degree, n = len(values) - 1, len(number)
     k = explicit + 1
     while k <= orders:
         together = orders_on_a_line(group, degree - k + 1)
         table = tables[offsets[k] :]
-        for left in range(0, len(number), STRIP):
+        following = k + together
+        if following <= orders:
+            ahead = tables[offsets[following] : _end_of_group(following, degree, bits, group, offsets)]
+        else:  # with the longest order that is counted
+            ahead = below[offsets[explicit] : _end_of_group(explicit + 1, degree, bits, group, offsets)]
+        lines = len(ahead) // LINE
+        if len(ahead) < FAR or 2 * lines > n:
+            lines = 0
+        for left in range(0, n, STRIP):
             strip = number[left : left + STRIP]
+            wanted = ahead[left * lines // n * LINE : (left + len(strip)) * lines // n * LINE]
             m = np.uint64(len(strip))
             here, sums = room[left : left + STRIP], numbers[left : left + STRIP]
             count = min(together, orders + 1 - k)
@@ -206,12 +218,18 @@ def _touch_hashed(
                 elif values[k + later] != 0.0:
                     _continue(slots[0], strip, letters, np.uint64(later), group_bits, slots[later])
             if count == 4 and not adding and k + 3 <= lowest:
-                _look_up_four(table, slots, values[k : k + 4], sums)
+                _look_up_four(table, slots, values[k : k + 4], sums, wanted)
                 continue
             for later in range(count):
                 if values[k + later] != 0.0:
                     _touch(table, slots[later], values[k + later], here, k + later, lowest, sums, adding)
         k += together
+
+
+@inner
+def _end_of_group(k, degree, bits, group, offsets):
+    """Where the tables of a group end that begins with order k."""
+    return offsets[k] + (np.uint64(orders_on_a_line(group, degree - k + 1)) << np.uint64(bits))
 
 
 @inner
@@ -221,13 +239,20 @@ def _continue(line, number, letters, later, group_bits, slot):
 
 
 @inner
-def _look_up_four(table, slots, values, sums):
-    """DOT of four orders, which lie on one cache line; an order of value 0 may have anything for a slot."""
+def _look_up_four(table, slots, values, sums, ahead):
+    """DOT of four orders, which lie on one cache line; an order of value 0 may have anything for a slot. The lines
+    ahead are asked for one after the other between the look-ups: all at once, they would hold these up."""
     first, second, third, fourth = slots[0], slots[1], slots[2], slots[3]
     a, b, c, d = values[0], values[1], values[2], values[3]
-    for j in range(np.uint64(len(sums))):
-        low = a * np.float64(table[first[j]]) + b * np.float64(table[second[j]])
-        sums[j] += low + (c * np.float64(table[third[j]]) + d * np.float64(table[fourth[j]]))
+    n = len(sums)
+    step, line = max(1, n // max(1, len(ahead) // LINE)), np.int64(0)
+    for begin in range(0, n, step):
+        if line < len(ahead):
+            prefetch(ahead, line)
+            line += LINE
+        for j in range(np.uint64(begin), np.uint64(min(begin + step, n))):
+            low = a * np.float64(table[first[j]]) + b * np.float64(table[second[j]])
+            sums[j] += low + (c * np.float64(table[third[j]]) + d * np.float64(table[fourth[j]]))
 
 
 @kernel
