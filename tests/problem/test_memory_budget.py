@@ -356,7 +356,7 @@ def test_a_record_without_an_end_is_refused_with_its_line(tmp_path, name, opened
     good, begin, more = BOMBS[name]
     path = tmp_path / name
     with opened(path, "wt") as file:
-        file.write(good + begin + more * (10_000_000 // len(more)))
+        file.write(good + begin + more * (3_000_000 // len(more)))
     source = open_source(path)
     source.bound(1 << 20)
     with pytest.raises(DataError, match="takes more than the 1 MB that it may") as caught:
