@@ -1,5 +1,6 @@
 """Dask clusters of real processes on this machine, and data in files for them."""
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -30,6 +31,20 @@ def even(n, parts):
 def data(n=240, d=12):
     X, y = noisy(n=n, d=d)
     return X.astype(np.float32), y
+
+
+@contextmanager
+def workers_forked():
+    """Workers of one's own come from a process that has imported what they need; a second of the processor for each."""
+    import dask
+    from distributed.utils import get_mp_context
+
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        yield
+        return
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "dotadd.cluster.dask_engine", "dotadd.cluster.shard"])
+        yield
 
 
 def pids(client):

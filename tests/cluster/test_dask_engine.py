@@ -8,7 +8,7 @@ import time
 import naive
 import numpy as np
 import pytest
-from clusters import Struck, data, even, free_port, killed, pids, scheduler, worker, write_parts
+from clusters import Struck, data, even, free_port, killed, pids, scheduler, worker, workers_forked, write_parts
 from problems import LOSSES
 from test_cocoa import shares, stated
 
@@ -36,7 +36,7 @@ C = 0.1
 
 @pytest.fixture(scope="module")
 def workers():
-    with local_workers(4, 4) as client:
+    with workers_forked(), local_workers(4, 4) as client:
         yield client
 
 
