@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 # Two workers a core, since half of the time of a test goes by while processes that it has started come up, or are killed. Each
 # has a stretch of the tests, and takes from others when it is done: so what a file's tests share is made once, and few
 # kernels are compiled by two at the same time.
-PYTEST = $(BIN)/python -m pytest -n $(shell $(BIN)/python -c "import os; print(2 * (os.cpu_count() or 1))") --dist worksteal
+WORKERS := 2
+PYTEST = $(BIN)/python -m pytest -n $(shell $(BIN)/python -c "import os; print($(WORKERS) * (os.cpu_count() or 1))") --dist worksteal
 # Tests start many processes: bytecode is kept for the next one, also where the environment says otherwise (0.5 s for each).
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -66,11 +67,13 @@ TESTS_cli := cli report programs
 $(AREAS:%=test-%): test-%: $(VENV)/.dev
 	$(PYTEST) $(TESTS_$*:%=tests/%)
 
-# Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index.
+# Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index. They start
+# no processes and compile for most of the time, so one worker a core is enough: each translates what kernels share anew.
 CHECKED := block_operations kept kept_rows row_products threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
 	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory source_lattices pool ragged check_source stream certificate \
 	block_minimization partner transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
 CHECKED_FILES = $(foreach name,$(CHECKED),$(wildcard tests/*/test_$(name).py))
+checked: WORKERS := 1
 checked: $(VENV)/.dev
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) -m "not unchecked" $(CHECKED_FILES)
 
