@@ -46,12 +46,14 @@ from benchmarks.paper import (  # noqa: E402
     coffin,
     coffin_figure1,
     coffin_growth,
+    coffin_parallel,
     coffin_scan,
     coffin_table2,
     coffin_variants,
     cutting_planes,
+    running_times,
 )
-from dotadd import LinearSVM  # noqa: E402
+from dotadd import LinearSVM, NotConvergedWarning  # noqa: E402
 
 
 @pytest.fixture
@@ -450,6 +452,58 @@ def test_ocas_needs_fewer_planes_than_the_methods_without_its_line_search(tmp_pa
     for ocas, bmrm, svmperf in (rows[:3], rows[6:9]):  # C = 1
         assert int(ocas["planes to 0.001"]) < int(bmrm["planes to 0.001"]) <= int(svmperf["planes to 0.001"])
     assert picture.read_text().startswith("<?xml")
+
+
+def test_ocas_is_the_same_training_with_more_threads_and_its_parts_are_timed(tmp_path):
+    page, windows = tmp_path / "page.md", coffin.Data(tmp_path, tiny=True).train(400)
+    page.write_text("before\n<!-- coffin_parallel -->\n<!-- /coffin_parallel -->\nafter\n")
+    coffin_parallel.main(tiny=True, names=["d20_12"], threads=[1, 2], page=page)
+    _, _, _, _, *lines, _, _ = page.read_text().splitlines()
+    rows = [dict(zip(coffin_parallel.COLUMNS, line.strip("|").split("|"), strict=True)) for line in lines]
+    assert [row["threads"].strip() for row in rows] == ["1", "2", "16"], "the paper's at the end"
+    assert all(0.0 <= float(row["gap"]) <= coffin.TOLERANCE for row in rows[:2])
+    assert rows[0]["passes"] == rows[1]["passes"], "the same planes"
+    run = coffin_parallel.train(windows, coffin_table2.ROWS["d20_12"].tiny, 2)
+    assert 0.0 < run.outputs + run.planes < run.seconds
+    slow, fast = (coffin_parallel.Run(k, 6.0 / k, 1.0, 8.0 / k, 9, 0.01) for k in (1, 2))
+    cells = coffin_parallel.cells_of(coffin.Features(20, 12), 10**5, fast, slow)
+    assert cells[-2:] == ["**2.00x**", "2.00x"]
+
+
+def test_running_times_are_of_fits_that_were_stopped_and_all_come_to_the_same_objective(tmp_path):
+    page, picture = tmp_path / "page.md", tmp_path / "figure.svg"
+    page.write_text("before\n<!-- running_times -->\n<!-- /running_times -->\nafter\n")
+    running_times.main(tiny=True, names=["a9a"], max_time=60.0, page=page, picture=picture)
+    _, _, _, _, *lines, _, _ = page.read_text().splitlines()
+    rows = [dict(zip(running_times.COLUMNS, line.strip("| ").split(" | "), strict=True)) for line in lines]
+    assert [row["solver"] for row in rows] == running_times.SOLVERS
+    assert min(float(row["above the best"]) for row in rows) == 0.0
+    for share in running_times.CLOSE:
+        cells = [row[f"s to {share:g}"] for row in rows]
+        assert "-" not in cells, "all of them get there"
+        assert sum(cell.startswith("**") for cell in cells) >= 1
+    assert "ocas" in picture.read_text()
+
+
+@pytest.mark.parametrize("solver", ["dcd", "sgd", "newton"])
+def test_a_point_of_a_curve_has_the_objective_of_the_answer_after_so_many_passes(solver):
+    X, y = datasets.load("a9a", tiny=True)
+    svm = LinearSVM(loss="squared_hinge", solver=solver, tol=1e-5, max_passes=4, random_state=0, n_jobs=1)
+    with pytest.warns(NotConvergedWarning):
+        svm.fit(X, y)
+    found = running_times.fit(running_times.Examples(X, y), solver, 4)
+    objective = solvers.objective(X, y, (svm.coef_, svm.intercept_), "squared_hinge", 1.0)
+    assert found.primal == pytest.approx(objective, rel=1e-5)
+    assert not found.ended
+
+
+def test_a_curve_tells_when_it_came_close_and_leaves_open_what_it_did_not_reach():
+    points = [running_times.Point(float(n), n, primal, None, False) for n, primal in ((1, 2.0), (2, 1.04), (3, 1.005))]
+    curve = running_times.Curve("a9a", "sgd", points, 1.0)
+    assert [curve.to(share) for share in running_times.CLOSE] == [2.0, 3.0, None]
+    cells = dict(zip(running_times.COLUMNS, running_times.cells_of(curve, [2.0, 1.0, None]), strict=True))
+    assert [cells[f"s to {share:g}"] for share in running_times.CLOSE] == ["**2.00**", "3.00", "-"]
+    assert running_times.certainty([curve]) == 1.0, "nothing is proven"
 
 
 def test_a_gap_that_was_not_reached_in_time_is_left_open(tmp_path):
