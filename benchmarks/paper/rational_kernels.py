@@ -1,7 +1,7 @@
 """Rational kernels: the experiments of Allauzen, Cortes and Mohri, and lattices of recognisers, as a section of a page.
 
     python -m benchmarks.paper.rational_kernels [--parts training,size,lattices] [--write docs/results.md]
-        [--repeat N] [--tiny]
+        [--only gappy] [--repeat N] [--tiny]
 
 A page without the section gets it at its end; later runs replace the tables in it and leave the rest alone.
 """
@@ -34,11 +34,18 @@ def section() -> str:
     return "\n".join(text)
 
 
-def main(parts: Sequence[str] = tuple(PARTS), *, tiny: bool = False, page: Path | None = None, repeat: int = 1) -> None:
+def main(
+    parts: Sequence[str] = tuple(PARTS),
+    *,
+    tiny: bool = False,
+    page: Path | None = None,
+    repeat: int = 1,
+    only: str = "",
+) -> None:
     """All parts, one after the other."""
     with_section(page, section())
     for part in parts:
-        options = {"repeat": repeat} if part == "training" else {}
+        options = {"training": {"repeat": repeat}, "size": {"only": only}}.get(part, {})
         PARTS[part][0].main(tiny=tiny, page=page, **options)
         print()
 
@@ -48,9 +55,10 @@ if __name__ == "__main__":
     parser.add_argument("--parts", default=",".join(PARTS), help="some of %(default)s")
     parser.add_argument("--write", type=Path, help="a page for the tables, to be kept up to date")
     parser.add_argument("--repeat", type=int, default=1, help="runs, of which the fastest counts")
+    parser.add_argument("--only", default="", help="of table 5, the lines whose kernel has this in its name")
     parser.add_argument("--tiny", action="store_true", help="a few made-up stories and lattices")
     arguments = parser.parse_args()
     parts = arguments.parts.split(",")
     if unknown := sorted(set(parts) - set(PARTS)):
         parser.error(f"there is no part {unknown[0]}; choose among {', '.join(PARTS)}")
-    main(parts, tiny=arguments.tiny, page=arguments.write, repeat=arguments.repeat)
+    main(parts, tiny=arguments.tiny, page=arguments.write, repeat=arguments.repeat, only=arguments.only)

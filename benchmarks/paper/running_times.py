@@ -1,17 +1,19 @@
-"""Running times of solvers, as in the lecture on large scale learning (2008): the objective over time.
+"""Running times of solvers: the objective over time, as in the lecture on large scale learning with strings (2008).
 
 The lecture has a figure of the Large Scale Learning Challenge, from which it reads two things: Newton's method is quite
-fast where examples have few features, stochastic gradient descent where they have many. Here all solvers of this
-package that want examples in memory minimise the same objective on two narrow and two wide problems. The squared
-hinge, since Newton's method needs a smooth loss; C = 1, a regularised intercept, one thread.
+fast where examples have few features, stochastic gradient descent where they have many. Here all solvers that want
+examples in memory minimise the same objective on two narrow and two wide problems: the squared hinge, since Newton's
+method needs a smooth loss, C = 1, a regularised intercept, one thread.
 
 A point is a fit of its own that was stopped after so many passes, 1, 2, 3, 4, 6, 9, ... of them, with the objective of
 its answer recomputed from scratch: what solvers tell on their way is an estimate for some of them. Its seconds go from
 raw examples, or the file of windows, to the end of the last pass, without compiling and without the proof. A solver
-goes on until it has ended by itself, at a relative duality gap of 1e-5 if it knows one, or a fit has taken --max-time.
+goes on until it has ended by itself, at a relative duality gap of 1e-5 if it knows one, or a fit has taken
+`--max-time`.
 
-The best objective is the lowest that any of them has found, and duality gaps prove how far the optimum can be below
-it. bmrm and svmperf are cutting planes without the line search of ocas, and pegasos is sgd with its first step sizes.
+The best objective is the lowest that any of them has found, the last three columns are of a solver's longest fit, and a
+minus was not reached. bmrm and svmperf are cutting planes without the line search of ocas, and pegasos is sgd with its
+first step sizes.
 
 - ijcnn1: 49,990 x 22, of 13 non-zeros.
 - a9a: 32,561 x 123, of 14.
@@ -31,7 +33,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import datasets, everyday
-from benchmarks.paper.coffin import Data, Features, Table, tell
+from benchmarks.paper.coffin import Data, Features, Table, tell, with_section
 from dotadd import LinearSVM
 from dotadd._util.atomic import replacing
 from dotadd.core.losses import Loss
@@ -197,6 +199,16 @@ def draw(found: Sequence[Curve], path: Path) -> None:
         temporary.write_bytes(drawing.drawn(figure, "svg", STYLE))
 
 
+def section() -> str:
+    """The section without its numbers, but with its picture."""
+    assert __doc__ is not None
+    _, _, about = __doc__.partition("\n\n")
+    call = "    python -m benchmarks.paper.running_times --write docs/results.md --draw docs/running_times.svg"
+    table = "<!-- running_times -->\n<!-- /running_times -->"
+    parts = ["## Running times of solvers", call, about.rstrip(), table, "![Objective over time](running_times.svg)"]
+    return "\n\n".join(parts) + "\n"
+
+
 def main(
     *,
     tiny: bool = False,
@@ -207,6 +219,7 @@ def main(
     picture: Path | None = None,
 ) -> None:
     """The table, printed as it comes and kept in the page, and the picture."""
+    with_section(page, section())
     table = Table("running_times", COLUMNS, [(name, solver) for name in NAMES for solver in SOLVERS], page)
     every = []
     with tempfile.TemporaryDirectory() as folder:
