@@ -220,6 +220,8 @@ def _touch_hashed(
             if count == 4 and not adding and k + 3 <= lowest:
                 _look_up_four(table, slots, values[k : k + 4], sums, wanted)
                 continue
+            for line in range(0, len(wanted), LINE):  # before four loops, which is worth less than between look-ups
+                prefetch(wanted, np.int64(line))
             for later in range(count):
                 if values[k + later] != 0.0:
                     _touch(table, slots[later], values[k + later], here, k + later, lowest, sums, adding)
