@@ -1,5 +1,7 @@
 """The RBF kernel of the features of a map: values by the definition, machines, files."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,11 @@ import dotadd
 from dotadd import DotaddError, Gkm, KernelSVM, KernelSVMCV, NGrams, Spectrum, WordNGrams
 from dotadd.cli import run
 from dotadd.data.batches import Strings
+from dotadd.features.filling import Filling
 from dotadd.kernel_svm.expression import named, parse
 from dotadd.kernel_svm.feature_rbf import FeatureRBF
 from dotadd.kernel_svm.gkm_kernel import GkmRBF
+from dotadd.model import kernel as kernel_models
 
 
 def strings(n=60, length=30, seed=0):
@@ -34,6 +38,25 @@ def test_values_are_those_of_the_definition(phi, gamma):
     np.testing.assert_allclose(own.block(np.arange(len(a))), by_definition(phi, gamma, a, a), atol=1e-5)
     np.testing.assert_allclose(others.block(np.arange(len(a))), by_definition(phi, gamma, a, b), atol=1e-5)
     np.testing.assert_array_equal(own.diagonal(), 1.0)
+
+
+def test_a_model_expands_its_support_vectors_once_and_then_only_what_it_is_asked_about(monkeypatch):
+    X, y = strings(120)
+    others, _ = strings(20, seed=1)
+    model = KernelSVM("rbf", of="NGrams(3, bits=10).normalized()", gamma=2.0, C=3.0, random_state=0).fit(X, y).model_
+    phi, signed = NGrams(3, bits=10).normalized().fit(X), model.coefficients[0]
+    expected = signed @ by_definition(phi, 2.0, [X[i] for i in model.support], others) + model.intercept[0]
+    np.testing.assert_allclose(model.decision_function(others), expected, atol=1e-4)
+    made, filled = [], Filling._filled
+    monkeypatch.setattr(
+        Filling, "_filled", lambda self, rows, spare: (made.append(len(rows)), filled(self, rows, spare))[1]
+    )
+    np.testing.assert_allclose(model.decision_function(others[:1]), expected[:1], atol=1e-4)
+    assert max(made) == 1
+    monkeypatch.setattr(kernel_models, "KEPT_BYTES", 0)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(again.decision_function(others), expected, atol=1e-4)
+    assert again._expanded is None
 
 
 def test_the_scale_of_gamma_is_that_of_lengths():

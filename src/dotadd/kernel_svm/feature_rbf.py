@@ -52,8 +52,12 @@ class FeatureRBF(FeatureKernel):
         return replace(kernel, gamma=1.0 / mean if mean > 0.0 else 1.0)
 
     def _gram(self, a: Batch, b: Batch | None, threads: int) -> Gram:
+        return self.between(*self.expanded(a, b, threads), threads)
+
+    def between(self, rows: InMemory, columns: InMemory, threads: int) -> Gram:
+        """The kernel between phi of some rows and of others."""
         scale = math.sqrt(2.0 * float(self.gamma) * LOG2_E)
-        return of_distances(*sparse_distances(*self.expanded(a, b, threads), scale), threads)
+        return of_distances(*sparse_distances(rows, columns, scale), threads)
 
     def __repr__(self) -> str:
         return call_repr("FeatureRBF", self.phi, gamma=self.gamma)

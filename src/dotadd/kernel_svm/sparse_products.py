@@ -114,8 +114,14 @@ class SparseProducts(Products):
             used += length
         return [*groups, slice(first, len(rows))]
 
+    @cached_property
+    def _tabled(self) -> bool:
+        """Whether the space is small enough for a table with an entry for each slot: no larger than all rows are."""
+        theirs = np.broadcast_to(np.asarray(self.b.phi.bound(self.b.batch), np.int64), len(self.b))
+        return self.dim <= min(SLOTS, int(self.bounds.sum()) + int(theirs.sum()))
+
     def _lists(self, rows: np.ndarray) -> Lists:
-        if self.dim <= SLOTS:
+        if self._tabled:
             keys, cursor = None, np.zeros(self.dim + 1, np.int64)
         else:
             size = 1 << (2 * min(self.dim, int(self.bounds[rows].sum())) + 4).bit_length()

@@ -18,11 +18,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dotadd._util.memory import Budget
 from dotadd._util.threads import one_blas_thread
 from dotadd.data.batches import Batch, DenseRows, Images, SparseRows, Strings
 from dotadd.data.lattices import Lattices
 from dotadd.errors import DotaddError, ModelError
 from dotadd.features.base import FeatureMap, Shape, require_kind
+from dotadd.kernel_svm.feature_rbf import FeatureRBF
 from dotadd.kernel_svm.gkm_kernel import GkmRBF
 from dotadd.kernel_svm.gram import Gram
 from dotadd.kernel_svm.kernels import FeatureKernel, Kernel, LinearKernel, Precomputed
@@ -37,6 +39,7 @@ from dotadd.sources.table import Layout
 LATTICES = ("state_offsets", "arc_offsets", "labels", "targets", "weights", "finals")
 COLUMNS = 1 << 12  # examples that are scored at a time where kernel values are computed
 KEPT_SLOTS = 1 << 23  # of all w that a model keeps beside its support vectors: 64 MB
+KEPT_BYTES, BYTES_A_NONZERO = 1 << 26, 8  # of phi of support vectors, where the kernel has no w
 TILE = 1 << 22  # kernel values at a time: 16 MB of float32, and twice as much for sums in float64
 
 
@@ -91,9 +94,10 @@ class KernelModel(Classifier):
         self._rows = np.asarray(support) if given else np.arange(len(support))  # of the Gram with other examples
         self._first = np.concatenate([[0], np.cumsum(counts)])  # the first support vector of each class
         self._kept: _Weights | None = None
+        self._expanded: InMemory | None = None
 
     def __getstate__(self) -> Record:
-        return self.__dict__ | {"_kept": None}  # made again where it is needed
+        return self.__dict__ | {"_kept": None, "_expanded": None}  # made again where they are needed
 
     @property
     def problems(self) -> int:
@@ -136,10 +140,28 @@ class KernelModel(Classifier):
         with one_blas_thread():
             for first in range(0, len(batch), at_once):
                 some = batch.slice(first, min(first + at_once, len(batch)))
-                gram = self.kernel.gram(self.vectors, some, threads=threads)
+                gram = self._gram(some, threads)
                 add = self._add_linadd if gram.linadd else self._add_blocks
                 add(gram, out[:, first : first + at_once])
         return out
+
+    def _gram(self, batch: Batch, threads: int) -> Gram:
+        """The kernel between the support vectors and these rows."""
+        if isinstance(self.kernel, FeatureRBF) and (rows := self._expansion(self.kernel.phi, threads)) is not None:
+            return self.kernel.between(rows, InMemory(self.kernel.phi, batch, threads=threads), threads)
+        return self.kernel.gram(self.vectors, batch, threads=threads)
+
+    def _expansion(self, phi: FeatureMap, threads: int) -> InMemory | None:
+        """phi of the support vectors. It is made once, and kept if it takes little memory."""
+        if self._expanded is None:
+            nonzeros = np.broadcast_to(phi.bound(self.vectors), len(self.vectors)).sum(dtype=np.int64)
+            if BYTES_A_NONZERO * nonzeros > KEPT_BYTES:
+                return None
+            rows = InMemory(phi, self.vectors, threads=threads, budget=Budget(KEPT_BYTES))
+            rows.make_kept()
+            rows.hold_norms()
+            self._expanded = rows  # when it is complete: other threads may ask, too
+        return self._expanded
 
     def _add_linadd(self, gram: Gram, out: np.ndarray) -> None:
         """A w for each pair of classes, and no kernel value; examples are expanded once for several w."""
