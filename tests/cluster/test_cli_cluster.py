@@ -127,6 +127,32 @@ def test_a_driver_that_is_killed_leaves_no_part_on_the_workers(folder, address):
         assert not held()
 
 
+def test_c_is_chosen_on_a_cluster_as_on_one_machine(folder, address, capsys):
+    X, y = data()
+    lines = [
+        f"{label},p{k % 31},{','.join(map(str, row[:4]))}\n" for k, (label, row) in enumerate(zip(y, X, strict=True))
+    ]
+    for number, mine in enumerate(even(240, 3)):
+        (folder / f"{number}.csv").write_text("".join(["label,person,a,b,c,d\n", *(lines[k] for k in mine)]))
+    phi = ["--features", "Number('a', 'b', 'c', 'd')"]
+    options = ["?.csv", *phi, "-C", "auto", "--cv", "3", "--Cs", "0.0001,0.01,1", "--group", "person", "--seed", "1"]
+    assert run(["train", *options, "-o", "m", "--scheduler", address]) == 0
+    assert "accuracy on rows held out by 3 folds" in capsys.readouterr().out
+    assert run(["train", *options, "-o", "alone", "-q"]) == 0
+    there, here = dotadd.load("m").training, dotadd.load("alone").training
+    assert (there["solver"], there["gap"] <= 1e-3) == ("cocoa", True)
+    for name in ("mean", "std", "pooled"):
+        np.testing.assert_allclose(there["cross_validation"][name], here["cross_validation"][name], atol=0.03)
+    assert max(there["cross_validation"]["gap"]) <= 1e-2
+    assert there["C"] == there["cross_validation"]["C"][int(np.argmax(there["cross_validation"]["mean"]))]
+    with connection.connected(address) as client:
+        svm = dotadd.LinearSVMCV(phi[1], Cs=[1e-4, 0.01, 1.0], cv=3, random_state=1, refit=False)
+        svm.fit("?.csv", groups="person", engine=client)
+    np.testing.assert_allclose(svm.cv_results_["mean_test_score"], here["cross_validation"]["mean"], atol=0.03)
+    assert run(["train", *options, "-o", "m", "--scheduler", address, "--probability", "sigmoid"]) == 2
+    assert "stay with the parts of a cluster" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

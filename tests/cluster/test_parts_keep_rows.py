@@ -9,8 +9,6 @@ from dotadd.cluster.engine import LocalEngine
 from dotadd.cluster.requests import Begin
 from dotadd.cluster.shard import Shard
 from dotadd.data.batches import Strings
-from dotadd.problem.on_disk import OnDisk
-from dotadd.sources import open as open_source
 from dotadd.sources.base import Chunk
 from dotadd.sources.memory import MemorySource
 
@@ -73,20 +71,3 @@ def test_a_part_keeps_what_its_memory_has_room_for_and_gives_back_what_it_does_n
     engine.round(Begin(engine.members[1].task))  # training begins anew
     assert rows[1].kept == (0, 0)
     assert rows[1].nbytes < before
-
-
-def test_pieces_of_a_part_on_disk_keep_their_rows_while_they_are_swept(tmp_path):
-    lines = texts(400, seed=6)
-    path = tmp_path / "mails.tsv"
-    path.write_text("".join(f"{label}\t{line}\n" for label, line in zip(labels(lines), lines, strict=True)))
-    counts = []
-    for keep in (True, False):
-        source = open_source(str(path), format="tsv", header=False, label=0, column=1)
-        engine = LocalEngine([Shard(source, 8_000)])
-        made = np.zeros(400, int)
-        svm = fitted(engine, Counting(made), C=1e-4, keep=keep, tol=0.01)
-        assert isinstance(engine.members[0].rows.problem.examples, OnDisk)
-        assert svm.result_.gap <= 0.01
-        assert svm.result_.kept_rows == 0
-        counts.append(made.sum() / svm.result_.passes)
-    assert counts[0] < 0.7 * counts[1]

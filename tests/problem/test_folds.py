@@ -32,6 +32,9 @@ def test_rows_are_dealt_alike_in_whatever_pieces_they_come():
     whole, dealer = Dealer(7, 3).deal(codes), Dealer(7, 3)
     pieces = [dealer.deal(some) for some in np.split(codes, [1, 2, 60, 61, 333])]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
+    for first in (1, 60, 61, 333):  # by a dealer who has not dealt out the rows before
+        later = Dealer(7, 3, np.bincount(codes[:first], minlength=3))
+        np.testing.assert_array_equal(later.deal(codes[first:]), whole[first:])
 
 
 def test_a_group_is_on_one_side_and_folds_are_even():
@@ -86,8 +89,9 @@ def test_folds_that_cannot_be_are_refused(splits, message):
 
 def test_a_class_that_a_fold_cannot_train_on_is_named():
     codes = np.array([0] * 10 + [1])
+    folds = Folds.stratified(codes, 2, 0)
     with pytest.raises(DataError, match=r"no row of class ham to train on \(1 in all\)"):
-        require_classes(Folds.stratified(codes, 2, 0), codes, np.array(["spam", "ham"]))
+        require_classes(folds.trains, folds.tests, folds.counts(codes, 2), np.array(["spam", "ham"]))
 
 
 def chunk_of(y, weight=None):

@@ -125,10 +125,8 @@ class Choosing:
         return {"groups": self.group, "times": self.time}
 
 
-def refuse_unfit(streaming: Streaming, *, cluster: bool) -> None:
+def refuse_unfit(streaming: Streaming) -> None:
     """Refuse what does not go with folds."""
-    if cluster:
-        raise DotaddError("-C auto and --cv choose on one machine: leave out --workers and --scheduler")
     if streaming.asked:
         raise DotaddError("cross-validation keeps no checkpoint: leave out --checkpoint and --resume")
 

@@ -185,7 +185,7 @@ def train(
     machine = plain.svm(solver) if kernel.kernel is None else kernel.svm(plain, solver)
     svm: LinearSVM | KernelSVM | LinearSVMCV | KernelSVMCV = machine
     if folds:
-        refuse_unfit(streaming, cluster=cluster.wanted)
+        refuse_unfit(streaming)
         if isinstance(machine, LinearSVM):
             svm = choosing.around(machine, solving)
         else:
@@ -202,7 +202,7 @@ def train(
         cut = peaks.drawn(reading, solving.seed, columns=choosing.ids)
         source = here = virtual.around(cut)
     elif cluster.wanted:
-        source = virtual.around_partitions(partitions(data, reading))
+        source = virtual.around_partitions(partitions(data, reading, ids=choosing.ids))
     else:
         as_before = None if earlier is None else earlier.read_as
         columns = None if earlier is None else earlier.like(labels=True)

@@ -2,6 +2,9 @@
 
 Before training:   Describe, CountLabels, Learn     what is in the parts, and what phi learns of it
                    Begin                            the problem that they agree on
+Folds:             CountRows, CountValues           what has to be known to deal rows out
+                   CountFolds, Lengths, Room        whether the folds can be, which C to try, and how many at a time
+                   Evaluate                         how good answers are on held-out rows
 Rounds:            Descend, Measure                 a step of CoCoA+, and the proof of an answer
                    Solve                            the optimum of each part alone
 After a loss:      Recall, Contribute               what parts know of their files, and w made anew of what they know
@@ -14,6 +17,8 @@ Each is asked by `engine.round(request)`. What parts tell comes back in their or
 from __future__ import annotations
 
 import copy
+import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -21,12 +26,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dotadd._util.memory import available
 from dotadd.cluster.engine import Engine, Message, Replies, Request, Told
+from dotadd.cluster.folds import Counted
 from dotadd.cluster.shard import Order, Outline, Shard, Solved, Task
 from dotadd.cluster.subproblem import Step, Subproblem, balance, descend_rows
-from dotadd.core.losses import Loss
 from dotadd.features.base import FeatureMap
 from dotadd.features.learning import Learner
+from dotadd.model.evaluation import Evaluator
+from dotadd.model.file import winners
 from dotadd.problem.columns import Tally
 from dotadd.problem.examples import squared_distance
 from dotadd.problem.on_disk import OnDisk
@@ -86,10 +94,76 @@ class Begin(Request[None], name="begin", prepares=True):
     """Start with alpha = 0 and w = 0. Those that stand in for lost parts are asked it, too."""
 
     task: Task
+    again: bool = False
+    """Whether it is the one before with other columns."""
 
     def answer(self, part: Shard) -> Replies[None]:
-        part.begin(self.task)
+        part.begin(self.task, again=self.again)
         return Replies([None])
+
+
+@dataclass(frozen=True)
+class CountRows(Request[np.ndarray], name="rows of classes"):
+    """Tells how many rows there are of each class."""
+
+    def answer(self, part: Shard) -> Replies[np.ndarray]:
+        codes, _ = part.rows.labels(part.task, None)
+        return Replies([np.bincount(codes, minlength=len(part.task.targets.classes))])
+
+
+@dataclass(frozen=True)
+class CountValues(Request[Counted], name="values"):
+    """Tells the values of a column, and how many rows of each class have each of them, as one for all parts."""
+
+    column: str
+
+    def answer(self, part: Shard) -> Replies[Counted]:
+        codes, values = part.rows.labels(part.task, self.column)
+        if values is None:
+            return Values([])
+        return Values([Counted.of(self.column, values, codes, len(part.task.targets.classes))])
+
+
+class Values(Replies[Counted]):
+    """What some parts have counted, as one."""
+
+    def __add__(self, other: Replies[Counted]) -> Values:
+        told = self.told + other.told
+        return Values([Counted.joined(told)] if told else [])
+
+
+@dataclass(frozen=True)
+class CountFolds(Request[np.ndarray], name="folds"):
+    """Tells how many rows of each class are in each part of the folds."""
+
+    def answer(self, part: Shard) -> Replies[np.ndarray]:
+        task, folds = part.task, part.rows.folds
+        assert task.tries is not None
+        if folds is None:
+            return Replies([np.zeros((len(task.targets.classes), task.tries.trains.shape[1]), np.int64)])
+        codes, _ = part.rows.labels(task, None)
+        return Replies([folds.counts(codes, len(task.targets.classes))])
+
+
+@dataclass(frozen=True)
+class Lengths(Request[dict[int, int]], name="lengths"):
+    """Tells how many rows are of each length, as the power of ten that is next to |phi|^2; those of 0 do not count."""
+
+    def answer(self, part: Shard) -> Replies[dict[int, int]]:
+        counts: Counter[int] = Counter()
+        for piece in part.rows.pieces():
+            squared = piece.examples.squared_norms()
+            decades, times = np.unique(np.round(np.log10(squared[squared > 0.0])), return_counts=True)
+            counts.update(dict(zip(decades.astype(int).tolist(), times.tolist(), strict=True)))
+        return Replies([dict(counts)])
+
+
+@dataclass(frozen=True)
+class Room(Request[tuple[str, int, int]], name="room"):
+    """Tells on which machine the part is, how many bytes are free there, and how many rows the part has."""
+
+    def answer(self, part: Shard) -> Replies[tuple[str, int, int]]:
+        return Replies([(platform.node(), available(), len(part.rows))])
 
 
 @dataclass(frozen=True)
@@ -124,14 +198,11 @@ class Descend(Ordered[list[Step]], name="descend"):
             part.unsettled.add(k)
             subs.append(Subproblem(order, part.w[k], part.local[k], part.v[k], part.b_gained[k]))
         for piece in part.rows.pieces():
-            again = part.rows.asked_again(piece)
-            if not part.norms_known or piece.loss is Loss.LOGISTIC:  # all rows would move
-                piece = again
             if not part.norms_known:
                 step = 1.0 if piece.intercept is Intercept.REGULARIZED else 0.0
                 part.norms[piece.rows] = piece.examples.squared_norms() + step
             alphas, norms = [part.alpha[sub.k][piece.rows] for sub in subs], part.norms[piece.rows]
-            descend_rows(piece, again, subs, alphas, norms, part.rng, self.accuracy, self.sweeps, until)
+            descend_rows(piece, subs, alphas, norms, part.rng, self.accuracy, self.sweeps, until)
         part.norms_known = True
         for sub in subs:
             part.b_gained[sub.k] = sub.balance_gained
@@ -153,11 +224,47 @@ class Measure(Ordered[list[RowSums]], name="measure"):
             return Replies([[RowSums() for _ in self.orders]], [Message.of(total) for total in totals])
         judges = [Judge(problem, one.k, part.w[one.k], part.alpha[one.k], one.b) for one in self.orders]
         for piece in part.rows.pieces():
-            piece = part.rows.asked_again(piece)
             show(piece, judges)
             if self.sums:
                 piece.examples.add([judge.coefficients(piece, piece.rows)[0] for judge in judges], totals)
         return Replies([[judge.rows for judge in judges]], [Message.of(total) for total in totals])
+
+
+@dataclass(frozen=True)
+class Evaluate(Ordered[list[Evaluator]], name="evaluate"):
+    """Tells how good answers are on the rows that they were not trained on, for each C and fold; with `areas`, areas
+    under curves, too. What two parts have seen becomes one on its way."""
+
+    areas: bool
+
+    def answer(self, part: Shard) -> Replies[list[Evaluator]]:
+        for order in self.orders:
+            part.receive(order)
+        targets, folds = part.task.targets, part.rows.folds
+        many = len(targets.problems)
+        seen = [Evaluator(targets.classes, areas=self.areas) for _ in self.orders[::many]]
+        for piece in part.rows.pieces() if folds is not None else ():
+            assert folds is not None
+            column, where = piece.columns[0], folds.parts[piece.rows]
+            codes = column.codes // folds.trains.shape[1]
+            for fold in range(len(folds)):
+                rows = np.flatnonzero(folds.tests[fold][where])
+                mine = range(fold, len(seen), len(folds))
+                orders = [order for one in mine for order in self.orders[one * many : (one + 1) * many]]
+                outputs = piece.outputs([part.w[order.k] for order in orders], rows) if len(rows) else []
+                scores = [output + order.b for order, output in zip(orders, outputs, strict=False)]
+                truth, weight = targets.classes[codes[rows]], column.weight[rows] if len(column.weight) else None
+                for at, one in enumerate(mine if len(rows) else ()):
+                    some = scores[at * many] if many == 1 else np.stack(scores[at * many : (at + 1) * many], axis=1)
+                    seen[one].see(truth, some, targets.classes[winners(some)], weight)
+        return Evaluators([[one.packed() for one in seen]])
+
+
+class Evaluators(Replies[list[Evaluator]]):
+    """What some parts have seen, as one."""
+
+    def __add__(self, other: Replies[list[Evaluator]]) -> Evaluators:
+        return Evaluators([[one + another for one, another in zip(self.told[0], other.told[0], strict=True)]])
 
 
 @dataclass(frozen=True)

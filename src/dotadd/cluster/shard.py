@@ -18,21 +18,23 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dotadd._util.memory import Budget
 from dotadd.cluster.engine import Message, Replies
+from dotadd.cluster.folds import Tries
 from dotadd.core.losses import Loss
 from dotadd.data.batches import Batch
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.learning import Learner
 from dotadd.problem.columns import Columns, Tally, Targets
 from dotadd.problem.examples import InMemory, aligned_zeros
+from dotadd.problem.folds import Folds
 from dotadd.problem.on_disk import OnDisk, piece_bytes
 from dotadd.problem.problem import Intercept, Piece, Problem
-from dotadd.problem.survey import Survey, look, usable_rows
+from dotadd.problem.survey import Survey, Tried, look, usable_rows
 from dotadd.solvers.checkpoint import Checkpoint
 from dotadd.sources.base import Chunk, Source, TooLargeError
 from dotadd.sources.cached import as_arrow
@@ -40,6 +42,9 @@ from dotadd.sources.files import NoExamplesError
 from dotadd.sources.identity import Watched, fingerprint
 from dotadd.sources.memory import MemorySource
 from dotadd.sources.table import Layout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 HELD = 4  # pieces that the memory would hold: one is worked on while the next is read, and both take room to decode
 
@@ -77,11 +82,13 @@ class Task:
     """The columns of the table that the rows come from, if it is one."""
     keep: bool = True
     """Whether rows of phi that take longer to be made than to be read are kept."""
+    tries: Tries | None = None
+    """The folds and values of C that are tried, each with all classes; C is 1 in `targets` then."""
 
     @property
     def problems(self) -> int:
         """How many binary problems."""
-        return len(self.targets.problems)
+        return len(self.targets.problems) * (1 if self.tries is None else len(self.tries))
 
 
 class Order(NamedTuple):
@@ -117,6 +124,7 @@ class ShardExamples:
 
     def __init__(self, source: Source | None, memory: int, threads: int) -> None:
         self.source, self.memory, self.threads = source, memory, threads
+        self._plain = source  # before it was copied, with the columns that are carried along
         self._outline: Outline | None = None
         self._counted: Tally | None = None  # rows that phi can take
         self._data: Chunk | None = None
@@ -124,6 +132,8 @@ class ShardExamples:
         """What loaded rows leave of the memory, for rows of phi."""
         self._watched: Watched | None = None
         self.problem: Problem[InMemory] | Problem[OnDisk] | None = None
+        self.folds: Folds | None = None
+        """Of these rows, where some are tried."""
 
     def __len__(self) -> int:
         return 0 if self._counted is None else self._counted.rows
@@ -181,37 +191,64 @@ class ShardExamples:
             learner.see(chunk.batch)
         return learner
 
-    def _chunks(self, phi: FeatureMap) -> Iterator[Chunk]:
-        if self.source is None:
+    def _chunks(self, phi: FeatureMap, *, ids: bool = False) -> Iterator[Chunk]:
+        source = self._plain if ids else self.source  # a copy has not the columns that are carried along
+        if source is None:
             return
         if self._data is not None:
-            self._data = usable_rows(self._data, phi, self.source)
+            self._data = usable_rows(self._data, phi, source)
             yield self._data
         elif self._watched is not None:
-            for chunk in self.source.chunks(piece_bytes(self.memory)):
-                yield usable_rows(chunk, phi, self.source)
+            for chunk in source.chunks(piece_bytes(self.memory)):
+                yield usable_rows(chunk, phi, source)
 
-    def begin(self, task: Task) -> None:
-        """Get ready for this task; a part that stands in for a lost one looks at its rows now."""
+    def labels(self, task: Task, column: str | None) -> tuple[np.ndarray, pa.ChunkedArray | None]:
+        """The numbers of the classes of all rows, and their values in a column, if one is named."""
+        codes, values = [np.empty(0, np.int64)], []
+        for chunk in self._chunks(task.phi, ids=column is not None):
+            codes.append(task.targets.codes(chunk))
+            if column is not None:
+                if chunk.ids is None:
+                    raise chunk.error(0, f"column {column!r} is not brought along: open the data with ids=[{column!r}]")
+                values.append(chunk.ids.column(column))
+        if not values:
+            return np.concatenate(codes), None
+        import pyarrow as pa
+
+        return np.concatenate(codes), pa.chunked_array(values)
+
+    def begin(self, task: Task, number: int, *, again: bool = False) -> None:
+        """Get ready for this task; a part that stands in for a lost one looks at its rows now. Where one task comes
+        `again` with other columns, rows of phi stay."""
         outline = self.outline()
         if outline.sample is None or outline.shape is None:
             return
         if self._counted is outline.tally and task.phi.checks_rows:
             self.tally(task.phi)
         assert self._counted is not None
+        self.folds, tried = None, None
+        if task.tries is not None:
+            self.folds = task.tries.folds(number, *self.labels(task, task.tries.column))
+            tried = Tried(self.folds, task.tries.Cs)
         if self._data is not None:
+            data, targets = self._data, task.targets
+            columns = targets.columns(data) if tried is None else tried.columns(targets, data, 0)
+            if again and self.problem is not None:
+                self.problem = replace(self.problem, columns=columns)
+                return
             self._kept = Budget(self.memory - self._data.nbytes)
             budget = self._kept if task.keep else None
             examples = InMemory(task.phi, self._data.batch, dtype=task.dtype, threads=self.threads, budget=budget)
-            self.problem = Problem(examples, task.targets.columns(self._data), task.loss, task.intercept)
+            self.problem = Problem(examples, columns, task.loss, task.intercept)
             return
         assert self.source is not None
         assert self._watched is not None
         skips = self._counted.rows < outline.tally.rows
         survey = Survey(self.source, outline.shape, task.phi, self._counted, skips, self._watched)
         self.problem = survey.problem(
-            task.targets, self.memory, task.loss, task.intercept, dtype=task.dtype, threads=self.threads, keep=task.keep
-        )
+            task.targets, self.memory, task.loss, task.intercept, dtype=task.dtype, threads=self.threads,
+            keep=task.keep, tried=tried,
+        )  # fmt: skip
 
     def variables(self) -> np.ndarray:
         """Zeros for all rows."""
@@ -222,11 +259,6 @@ class ShardExamples:
         if self.problem is not None and len(self):
             with self.problem.read(max(1, self.memory // HELD)) as pieces:
                 yield from pieces
-
-    def asked_again(self, piece: Piece) -> Piece:
-        """A piece of which several things are asked: features are kept meanwhile, as far as they may."""
-        assert self.problem is not None
-        return self.problem.asked_again(piece)
 
     def with_costs_times(self, factor: float) -> Problem[InMemory] | Problem[OnDisk] | None:
         """The part's problem for a solver of its own, each cost multiplied; None if there are no rows."""
@@ -254,10 +286,10 @@ class Shard:
         self.number = number
         self.rows = ShardExamples(source, memory, threads)
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: Task, *, again: bool = False) -> None:
         """Start with alpha = 0 and w = 0."""
         self.task = task
-        self.rows.begin(task)
+        self.rows.begin(task, self.number, again=again)
         problems = range(task.problems)
         self.alpha = [self.rows.variables() for _ in problems]
         self.before = [self.rows.variables() for _ in problems]

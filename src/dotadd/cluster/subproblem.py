@@ -147,7 +147,6 @@ class _Work:
 
 def descend_rows(
     problem: Piece,
-    again: Piece,
     subs: Sequence[Subproblem],
     alphas: Sequence[np.ndarray],
     norms: np.ndarray,
@@ -156,8 +155,7 @@ def descend_rows(
     sweeps: int,
     until: float,
 ) -> None:
-    """See these rows, and raise the models by coordinate descent over those that would move; `again` are the same rows,
-    of which features are kept meanwhile.
+    """See these rows, and raise the models by coordinate descent over those that would move.
 
     It ends for each binary problem when the gap of its subproblem is `accuracy` times what it was, after so many
     sweeps, or at the time `until`. Where blocks must be expanded, all problems work on each block while it is there.
@@ -172,11 +170,11 @@ def descend_rows(
         if sub.moved:
             margins = problem.margins(elsewhere[sub.k], sub.descent.b, sub.k)
         works.append(_Work(sub, problem, margins, alpha))
-    for group in [[work] for work in works] if again.examples.in_memory else [works]:
+    for group in [[work] for work in works] if problem.examples.in_memory else [works]:
         for _ in range(sweeps):
             if not group or perf_counter() >= until:
                 break
-            _sweep(again, group, norms, rng)
+            _sweep(problem, group, norms, rng)
             group = [work for work in group if not work.settled(accuracy)]
     for work in works:
         work.finish()

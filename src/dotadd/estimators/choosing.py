@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dotadd.errors import DataError, DotaddError
-from dotadd.estimators.held_out import HeldOut
+from dotadd.errors import DotaddError
+from dotadd.estimators.held_out import HeldOut, Judged
 from dotadd.estimators.protocol import Estimator, whole
 from dotadd.model.probability import METHODS, calibrate
 from dotadd.model.threshold import Purpose, choose_threshold
 from dotadd.problem.columns import positive
-from dotadd.problem.folds import FEWEST, MOST, Folds, require_classes, require_rows
+from dotadd.problem.folds import FEWEST, MOST, Folds, in_order, require_classes, require_rows
 from dotadd.solvers.result import Reason
 from dotadd.sources.base import Source
 
@@ -42,9 +42,9 @@ class ChoosesC(Estimator):
     refit: bool
     machine_: Any
 
-    def _note(self, held: HeldOut, Cs: list[float], folds: int) -> None:
+    def _note(self, held: Judged, Cs: list[float]) -> None:
         """The attributes that tell of the folds, and the C that follows."""
-        self.scores_ = held.judged.T
+        self.scores_, folds = held.judged.T, held.judged.shape[1]
         mean, spread = held.judged.mean(axis=1), held.judged.std(axis=1)
         fitted = [[held.fitted.get((i, k)) for k in range(folds * held.problems)] for i in range(len(Cs))]
         done = [[one for one in row if one is not None] for row in fitted]
@@ -70,7 +70,8 @@ class ChoosesC(Estimator):
             within = np.flatnonzero(mean >= mean[chosen] - error)
             chosen = int(within[np.argmin(np.array(Cs)[within])])
         self.C_, self.best_index_, self.best_score_ = float(Cs[chosen]), chosen, float(mean[chosen])
-        self.held_out_scores_ = held.scores(chosen)
+        if isinstance(held, HeldOut):
+            self.held_out_scores_ = held.scores(chosen)
 
     def _told(self) -> dict[str, Any]:
         """What a model tells of how its C was chosen."""
@@ -95,14 +96,15 @@ class ChoosesC(Estimator):
             told = f"the time limit was reached before {missing} of {self.scores_.shape[1]} values of C were tried"
             warnings.warn(told, stacklevel=6)
 
-    def _take_over(self, machine: Estimator, held: HeldOut) -> None:
+    def _take_over(self, machine: Estimator, held: Judged) -> None:
         """Have what the machine has that was trained on all rows, and what held-out scores tell beside it."""
         for name in ("model_", "result_", "n_iter_", "n_features_in_"):
             if hasattr(machine, name):
                 setattr(self, name, getattr(machine, name))
         self.machine_ = machine
         self.model_.training["cross_validation"] = self._told()
-        self._learn_from(held)
+        if isinstance(held, HeldOut):
+            self._learn_from(held)
 
     def _folds(self, codes: np.ndarray, classes: np.ndarray, groups: object, times: object, seed: int) -> Folds:
         """The folds of these rows, whose classes are numbered."""
@@ -117,7 +119,7 @@ class ChoosesC(Estimator):
         if times is not None and times is not False:
             order = np.arange(rows) if times is True else _beside(times, "times", rows)
             return Folds.by_time(order, int(self.cv))
-        require_rows(codes, classes, int(self.cv))
+        require_rows(np.bincount(codes, minlength=len(classes)), classes, int(self.cv))
         return Folds.stratified(codes, int(self.cv), seed)
 
     def _learn_from(self, held: HeldOut) -> None:
@@ -173,19 +175,24 @@ class Given(NamedTuple):
                 raise DotaddError(f"{source.name} does not bring column {name!r} along: open it with ids={ids}")
             together, order = (named if isinstance(one, str) else one for one in (self.groups, self.times))
             folds = self.svm._folds(codes, classes, together, order, seed)
-            require_classes(folds, codes, classes)
+            require_classes(folds.trains, folds.tests, folds.counts(codes, len(classes)), classes)
             return folds
 
         return folds_of
 
 
-def spaced(count: int, squared_norms: np.ndarray, decades: tuple[int, int]) -> list[float]:
+def spaced(count: int, squared_norm: float, decades: tuple[int, int]) -> list[float]:
     """So many values of C, evenly spaced by their logarithms, from so many decades below to so many above the one by
     which an example's own loss can move w by its length."""
-    lengths = squared_norms[squared_norms > 0.0]
-    scale = 10.0 ** np.round(np.log10(np.median(lengths))) if len(lengths) else 1.0
+    scale = 10.0 ** np.round(np.log10(squared_norm))
     exponents = np.linspace(-decades[0], decades[1], count) if count > 1 else np.zeros(1)
     return [float(f"{C:.3g}") for C in 10.0**exponents / scale]
+
+
+def typical(squared_norms: np.ndarray) -> float:
+    """The median of those that are not 0."""
+    lengths = squared_norms[squared_norms > 0.0]
+    return float(np.median(lengths)) if len(lengths) else 1.0
 
 
 def _beside(values: object, name: str, rows: int) -> np.ndarray:
@@ -198,13 +205,5 @@ def _beside(values: object, name: str, rows: int) -> np.ndarray:
 def ranked(ids: list[pa.RecordBatch]) -> np.ndarray:
     """The rank of each row's value in the first column of these: equal ranks for equal values, and in their order."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    whole = pa.chunked_array([some.column(0) for some in ids])
-    if whole.null_count:
-        row, name = int(pc.index(pc.is_null(whole), True).as_py()), ids[0].schema.names[0]
-        raise DataError(f"column {name!r} has no value in row {row}, and every row has to be in a fold")
-    numbers = whole.combine_chunks().dictionary_encode()
-    ranks = np.empty(len(numbers.dictionary), np.int64)
-    ranks[pc.sort_indices(numbers.dictionary).to_numpy()] = np.arange(len(ranks))
-    return ranks[numbers.indices.to_numpy()]
+    return in_order(pa.chunked_array([some.column(0) for some in ids]), ids[0].schema.names[0])[1]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from dotadd.errors import DotaddError
 from dotadd.estimators.choosing import ChoosesC, Given
 from dotadd.estimators.course import FoldsCourse
 from dotadd.estimators.fitting import How, OnProgress, memory_for
@@ -26,6 +27,9 @@ from dotadd.solvers.clock import Clock
 from dotadd.solvers.result import Reason
 from dotadd.sources import open as open_source
 from dotadd.sources.base import Source
+
+if TYPE_CHECKING:
+    from dotadd.estimators.parts_trial import PartsTrial
 
 
 class LinearSVMCV(ChoosesC):
@@ -69,7 +73,7 @@ class LinearSVMCV(ChoosesC):
         max_gap, max_passes and fit_time
     scores_ : (folds, Cs)
     held_out_scores_ : decision values of each row by the fold that was not trained on it, at C_; NaN where no fold was
-        tested on it
+        tested on it. Those of parts of the data stay there.
     machine_ : the LinearSVM that was trained on all rows, if `refit`
     model_, result_, coef_, intercept_, classes_, n_iter_, n_features_in_ : as for LinearSVM, if `refit`
 
@@ -142,46 +146,64 @@ class LinearSVMCV(ChoosesC):
         on_progress: OnProgress | None = None,
         keep_cache: bool = True,
         announce: Callable[[str], None] | None = None,
+        engine: Any = None,
     ) -> Self:
         """Choose C on anything `dotadd.open` takes, and train on all of it with that C.
 
         `groups` has a value for each row, and rows of the same value are never on both sides of a fold; `times` tells
         the order of rows in time, or is True where they are in order. Either may be the name of a column of X.
-        `on_progress(progress, k, n)` is told when fit k of n is done, which a notebook shows by itself; `keep_cache`
-        and `announce` are those of LinearSVM.fit.
+        `on_progress(progress, k, n)` is told when fit k of n is done, which a notebook shows by itself; `keep_cache`,
+        `announce` and `engine` are those of LinearSVM.fit.
+
+        On parts of the data (`engine`) all folds and values of C are trained in the same rounds. What needs all labels
+        or scores in one place is refused there: splitters, `probability`, `threshold`, and measures that are no sums
+        over rows. Folds are those of one machine that reads the files in their order.
         """
         self._forget()
         machine = self._machine()
         machine._check_parameters()
         Cs = self._checked_choice(groups, times)
         how = How(
-            machine._proposed(X, announce) if self.phi is None else self.phi,
+            machine._proposed(X, announce) if self.phi is None and engine is None else self.phi,
             on_progress,
             announce,
             None,
             False,
             keep_cache=keep_cache,
         )
-        given = Given(self, groups, times)
-        here = () if isinstance(X, Source) else given.ids  # a source has been told already which to carry along
-        source = open_source(X, column(y), sample_weight, like=columns_read(how.phi), ids=here)
-        memory = memory_for(machine, how)
-        source.bound(memory)
-        trial = Trial(
-            machine, source, how, given.folds_of(source, machine._seed()), measure_by(self.scoring), Cs, self.cv_tol,
-            refit=self.refit, keep_all=self.rule != "best", by_name=bool(given.ids),
-        )  # fmt: skip
+        trial: Trial | PartsTrial
+        memory = 0
+        if engine is not None:
+            from dotadd.estimators.parts_trial import PartsTrial
+
+            if y is not None or sample_weight is not None:
+                raise DotaddError("with engine=, labels and weights are read from the files")
+            if not keep_cache:
+                raise DotaddError("with engine=, copies stay with the workers: keep_cache=False has no meaning")
+            trial = PartsTrial(self, machine, X, engine, how, groups, times, Cs)
+        else:
+            given = Given(self, groups, times)
+            here = () if isinstance(X, Source) else given.ids  # a source has been told already which to carry along
+            source = open_source(X, column(y), sample_weight, like=columns_read(how.phi), ids=here)
+            memory = memory_for(machine, how)
+            source.bound(memory)
+            folds_of, measure = given.folds_of(source, machine._seed()), measure_by(self.scoring)
+            trial = Trial(
+                machine, source, how, folds_of, measure, Cs, self.cv_tol,
+                refit=self.refit, keep_all=self.rule != "best", by_name=bool(given.ids),
+            )  # fmt: skip
         with closing(trial), Clock(self.max_time) as clock:
             stopped = trial.run(memory, clock)
-            self._note(trial.held, trial.Cs, len(trial.held.folds))
+            self._note(trial.held, trial.Cs)
             if stopped is not Reason.INTERRUPTED:
                 self._conclude(trial, machine, stopped)
-        self._remember_feature_names(X)
+        if engine is None:
+            self._remember_feature_names(X)
         if hasattr(self, "model_"):  # Ctrl-C may have come before
             machine._warn_unless_converged()
         return self
 
-    def _conclude(self, trial: Trial, machine: LinearSVM, stopped: Reason | None) -> None:
+    def _conclude(self, trial: Trial | PartsTrial, machine: LinearSVM, stopped: Reason | None) -> None:
         """Train on all rows, if that is wanted, with the C that was chosen."""
         self._require_choice(stopped)
         if not self.refit:

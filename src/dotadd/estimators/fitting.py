@@ -7,7 +7,8 @@ down with the state of training, and nobody goes on with others.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,9 @@ from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
+    from dotadd.cluster.engine import Engine
+    from dotadd.cluster.partitions import Partitions
+    from dotadd.cluster.shard import Task
     from dotadd.estimators.linear import LinearSVM
     from dotadd.estimators.update import Update
 
@@ -314,18 +318,38 @@ def on_disk(svm: LinearSVM, source: Source, budget: int, how: How, announce: Cal
     return replace(task.found(source, results, solver, why), strength=None if drawn is None else drawn.strength)
 
 
-def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
-    """Train on parts of the data that live elsewhere."""
+@dataclass(frozen=True)
+class OnParts:
+    """What is to be trained on where it lies in parts: the engine that asks them, what they have agreed on, the files,
+    the method and why it was chosen."""
+
+    engine: Engine
+    task: Task
+    data: Partitions | None
+    method: str
+    why: str
+
+    def solve(self, task: Task, settings: Settings) -> list[Result]:
+        from dotadd.cluster import fitting
+
+        return fitting.solve(self.engine, task, self.method, settings)
+
+    def found(self, results: list[Result]) -> Found:
+        """What a fit has found."""
+        from dotadd.cluster import fitting
+
+        task, results = self.task, fitting.account(self.engine, self.data, results)
+        classes = task.targets.classes
+        return Found(task.phi, task.shape, classes, results, task.rows, self.data, self.method, self.why, task.layout)
+
+
+@contextmanager
+def agreed(svm: LinearSVM, X: Any, engine: Any, how: How, where: Checkpoint | None) -> Iterator[OnParts]:
+    """The parts of the data, which have agreed on the problem."""
     from dotadd.cluster import fitting
     from dotadd.cluster.partitions import Partitions
 
     method, why = fitting.method_for(svm.solver)
-    if how.resume and not SOLVERS[method].checkpoints:
-        raise DotaddError(f'solver="{method}" is done in one round, and there is nothing to resume')
-    how.solver(method)  # refuses what another one wrote
-    where = how.checkpoint_by(method, in_memory=False)
-    if where is not None:
-        where.path = os.path.abspath(where.path)
     memory = None if svm.memory is None else parse_bytes(svm.memory)
     data = None if X is None else Partitions.of(X)
     if data is not None and (columns := columns_read(how.phi)) is not None:
@@ -340,10 +364,28 @@ def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
             parts, resolved, C=svm.C, class_weight=svm.class_weight, loss=Loss.named(svm.loss),
             intercept=Intercept(svm.intercept), dtype=np.dtype(svm.dtype).type, seed=svm._seed(), keep=svm.keep,
         )  # fmt: skip
-        settings = settings_of(svm, how, task.problems, Budget(memory or available() // 2))
-        results = fitting.solve(parts, task, method, replace(settings, checkpoint=where, resume=how.resume))
-        results = fitting.account(parts, data, results)
-    return Found(task.phi, task.shape, task.targets.classes, results, task.rows, data, method, why, task.layout)
+        yield OnParts(parts, task, data, method, why)
+
+
+def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
+    """Train on parts of the data that live elsewhere."""
+    from dotadd.cluster.fitting import method_for
+
+    method, _ = method_for(svm.solver)
+    if how.resume and not SOLVERS[method].checkpoints:
+        raise DotaddError(f'solver="{method}" is done in one round, and there is nothing to resume')
+    how.solver(method)  # refuses what another one wrote
+    where = how.checkpoint_by(method, in_memory=False)
+    if where is not None:
+        where.path = os.path.abspath(where.path)
+    with agreed(svm, X, engine, how, where) as parts:
+        settings = settings_of(svm, how, parts.task.problems, budget_on_parts(svm))
+        return parts.found(parts.solve(parts.task, replace(settings, checkpoint=where, resume=how.resume)))
+
+
+def budget_on_parts(svm: LinearSVM) -> Budget:
+    """What the solver of a part may collect."""
+    return Budget(available() // 2 if svm.memory is None else parse_bytes(svm.memory))
 
 
 def memory_for(svm: LinearSVM, how: How) -> int:

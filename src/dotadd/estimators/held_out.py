@@ -66,9 +66,26 @@ Measure = Callable[[Truth, np.ndarray, np.ndarray], float]
 """How good scores are: measure(truth, numbers of rows, scores of these), the larger the better."""
 
 
-class HeldOut:
-    """Scores by C number, row and binary problem, of the best C, or of all with `keep_all`; `judged` has the score of
-    each C and fold, NaN where there is none yet, and `pooled` that of all held-out rows together."""
+class Judged:
+    """How good each C is: `judged` has the score of each C and fold, NaN where there is none yet, and `pooled` that of
+    all held-out rows together."""
+
+    def __init__(self, problems: int, Cs: int, folds: int) -> None:
+        self.problems = problems
+        self.judged, self.pooled = np.full((Cs, folds), np.nan), np.full(Cs, np.nan)
+        self.fitted: dict[tuple[int, int], Fitted] = {}
+        self.best = -1
+        """The number of the C that is best so far."""
+
+    def note(self, i: int, judged: list[float], pooled: float) -> None:
+        """How good C number i is in each fold, and in all of them."""
+        self.judged[i], self.pooled[i] = judged, pooled
+        if self.best < 0 or np.mean(judged) > np.mean(self.judged[self.best]):
+            self.best = i
+
+
+class HeldOut(Judged):
+    """The same with scores by C number, row and binary problem, of the best C, or of all with `keep_all`."""
 
     def __init__(
         self,
@@ -81,13 +98,10 @@ class HeldOut:
         keep_all: bool = False,
         together: Callable[[np.ndarray], np.ndarray] = lambda scores: scores,
     ) -> None:
-        self.truth, self.folds, self.problems, self.measure = truth, folds, problems, measure
+        super().__init__(problems, Cs, len(folds))
+        self.truth, self.folds, self.measure = truth, folds, measure
         self.together = together
         """Makes scores of classes of those of several binary problems, where they are something else."""
-        self.judged, self.pooled = np.full((Cs, len(folds)), np.nan), np.full(Cs, np.nan)
-        self.fitted: dict[tuple[int, int], Fitted] = {}
-        self.best = -1
-        """The number of the C that is best so far."""
         self._tables: dict[int, np.ndarray] = {}
         self._keep_all = keep_all
         self._rows = [folds.held_out(fold) for fold in range(len(folds))]
@@ -118,9 +132,7 @@ class HeldOut:
             del self._coming[i]
         judged = [self._judge(table, rows) for rows in self._rows]
         with self._lock:
-            self.judged[i], self.pooled[i] = judged, self._judge(table, self.tested)
-            if self.best < 0 or np.mean(judged) > np.mean(self.judged[self.best]):
-                self.best = i
+            self.note(i, judged, self._judge(table, self.tested))
             self._tables[i] = table
             if not self._keep_all:
                 self._tables = {self.best: self._tables[self.best]}

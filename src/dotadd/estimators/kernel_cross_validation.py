@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dotadd._util.memory import parse_bytes
-from dotadd.estimators.choosing import ChoosesC, Given, ranked, spaced
+from dotadd.estimators.choosing import ChoosesC, Given, ranked, spaced, typical
 from dotadd.estimators.course import FoldsCourse
 from dotadd.estimators.held_out import Fitted, HeldOut, Truth, measure_by
 from dotadd.estimators.kernel import KernelExamples, KernelSVM
@@ -144,7 +144,7 @@ class KernelSVMCV(ChoosesC):
         folds = replace(folds, parts=folds.parts[examples.used])
         weight = None if data.weight is None else np.asarray(data.weight, np.float64)[examples.used]
         everyone = examples.gram(np.arange(len(examples.codes)))
-        values = Cs if isinstance(Cs, list) else spaced(Cs, everyone.diagonal(), DECADES)
+        values = Cs if isinstance(Cs, list) else spaced(Cs, typical(everyone.diagonal()), DECADES)
         held = HeldOut(
             Truth.of(examples.codes, targets.classes, weight),
             folds,
@@ -162,7 +162,7 @@ class KernelSVMCV(ChoosesC):
                 self._try(examples, held, values, seed, clock, on_progress)
             except StoppedError as error:
                 stopped = error.reason
-            self._note(held, values, len(folds))
+            self._note(held, values)
             if stopped is not Reason.INTERRUPTED:
                 self._require_choice(stopped)
             if stopped is not Reason.INTERRUPTED and self.refit:

@@ -20,7 +20,7 @@ import numpy as np
 
 from dotadd._util.memory import Budget, available, words
 from dotadd.errors import DotaddError, StreamingWarning
-from dotadd.estimators.choosing import FoldsOf, ranked, spaced
+from dotadd.estimators.choosing import FoldsOf, ranked, spaced, typical
 from dotadd.estimators.fitting import Found, How, OnTheWay, Stated, settings_of, solve_on_disk, stated
 from dotadd.estimators.held_out import Fitted, HeldOut, Measure, Truth
 from dotadd.estimators.linear import LinearSVM
@@ -225,7 +225,7 @@ class Trial:
 
     def _values(self, squared_norms: Callable[[], np.ndarray]) -> list[float]:
         """The values of C: as they are asked for, or spaced."""
-        return spaced(self.asked, squared_norms(), DECADES) if isinstance(self.asked, int) else self.asked
+        return spaced(self.asked, typical(squared_norms()), DECADES) if isinstance(self.asked, int) else self.asked
 
 
 def _some_norms(task: OnTheWay) -> np.ndarray:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.errors import DataError, DotaddError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FEWEST, MOST = 2, 1000
 
@@ -27,6 +31,12 @@ class Folds:
 
     def __len__(self) -> int:
         return len(self.trains)
+
+    def counts(self, codes: np.ndarray, classes: int) -> np.ndarray:
+        """How many rows of each class, by their numbers, are in each part."""
+        shape = classes, self.trains.shape[1]
+        places = codes.astype(np.int64) * shape[1] + self.parts
+        return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
 
     def held_out(self, fold: int) -> np.ndarray:
         """The rows that this fold is tested on."""
@@ -51,29 +61,20 @@ class Folds:
         most even.
         """
         names, numbers = np.unique(groups, return_inverse=True)
-        if len(names) < count:
-            raise DataError(f"{count} folds need {count} groups or more, and there are {len(names):,}")
         classes = int(codes.max()) + 1
         sizes = np.bincount(numbers * classes + codes, minlength=len(names) * classes).reshape(len(names), classes)
-        shares = sizes / sizes.sum(axis=0)
-        fold_of, held = np.empty(len(names), np.int64), np.zeros((count, classes))
-        for group in np.argsort(-shares.max(axis=1), kind="stable"):
-            with_it = ((held + shares[group]) ** 2 - held**2).sum(axis=1)
-            fold_of[group] = fold = int(np.argmin(with_it))
-            held[fold] += shares[group]
-        if len(np.unique(fold_of)) < count:  # one group has nearly everything
-            raise DataError(f"the groups are too uneven for {count} folds: give fewer, or other groups")
-        return cls.one_part_each(fold_of[numbers], count)
+        return cls.one_part_each(folds_of_groups(sizes, count)[numbers], count)
 
     @classmethod
     def by_time(cls, order: np.ndarray, count: int) -> Folds:
         """So many folds, each trained on what came before the rows that it is tested on; `order` tells when each row
         came, and rows of the same time stay together."""
-        if len(np.unique(order)) <= count:
-            raise DataError(f"{count} folds by time need more than {count} different times")
-        ranked = np.sort(order)
-        cuts = ranked[np.linspace(0, len(order), count + 2).astype(np.int64)[1:-1]]
-        parts = np.searchsorted(cuts, order, side="right")
+        _, numbers, sizes = np.unique(order, return_inverse=True, return_counts=True)
+        return cls.one_after_the_other(parts_of_times(sizes, count)[numbers], count)
+
+    @classmethod
+    def one_after_the_other(cls, parts: np.ndarray, count: int) -> Folds:
+        """Each fold is tested on one part, and trained on those before it."""
         trains, tests = np.tri(count, count + 1, dtype=np.bool_), np.eye(count, count + 1, k=1, dtype=np.bool_)
         return cls(parts.astype(np.uint16), trains, tests)
 
@@ -102,6 +103,49 @@ class Folds:
         return cls(parts.reshape(rows).astype(np.uint16), (roles == 1).T, (roles == 2).T)
 
 
+def in_order(column: pa.ChunkedArray, name: str) -> tuple[pa.Array, np.ndarray]:
+    """The values that a column has, in their order, and the number of each row's among them."""
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        row = int(pc.index(pc.is_null(column), True).as_py())
+        raise DataError(f"column {name!r} has no value in row {row}, and every row has to be in a fold")
+    numbers = column.combine_chunks().dictionary_encode()
+    order = pc.sort_indices(numbers.dictionary)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order.to_numpy()] = np.arange(len(ranks))
+    return numbers.dictionary.take(order), ranks[numbers.indices.to_numpy()]
+
+
+def folds_of_groups(sizes: np.ndarray, count: int) -> np.ndarray:
+    """The fold of each group, of which so many rows are of each class."""
+    if len(sizes) < count:
+        raise DataError(f"{count} folds need {count} groups or more, and there are {len(sizes):,}")
+    shares = sizes / sizes.sum(axis=0)
+    fold_of, held = np.empty(len(sizes), np.int64), np.zeros((count, sizes.shape[1]))
+    for group in np.argsort(-shares.max(axis=1), kind="stable"):
+        with_it = ((held + shares[group]) ** 2 - held**2).sum(axis=1)
+        fold_of[group] = fold = int(np.argmin(with_it))
+        held[fold] += shares[group]
+    if len(np.unique(fold_of)) < count:  # one group has nearly everything
+        raise DataError(f"the groups are too uneven for {count} folds: give fewer, or other groups")
+    return fold_of
+
+
+def parts_of_times(sizes: np.ndarray, count: int) -> np.ndarray:
+    """The part of each time, from the first to the last, so many rows having each, for as many folds."""
+    if len(sizes) <= count:
+        raise DataError(f"{count} folds by time need more than {count} different times")
+    ends = np.cumsum(sizes)
+    cuts = np.searchsorted(ends, cuts_in_time(int(ends[-1]), count), side="right")
+    return np.searchsorted(cuts, np.arange(len(sizes)), side="right")
+
+
+def cuts_in_time(rows: int, count: int) -> np.ndarray:
+    """The first row of each part but the first, where so many rows come one after the other."""
+    return np.linspace(0, rows, count + 2).astype(np.int64)[1:-1]
+
+
 def _rows(given: object, rows: int) -> np.ndarray:
     """Row numbers, of which a mask may have been given."""
     found = np.asarray(given)
@@ -113,10 +157,10 @@ def _rows(given: object, rows: int) -> np.ndarray:
 
 class Dealer:
     """Deals rows out to folds class by class, in whatever pieces they come: of as many rows of a class as there are
-    folds, one after the other, each goes to another fold."""
+    folds, one after the other, each goes to another fold. So many rows of each class have been dealt out `before`."""
 
-    def __init__(self, count: int, seed: int) -> None:
-        self.count, self.seed = count, seed
+    def __init__(self, count: int, seed: int, before: np.ndarray | None = None) -> None:
+        self.count, self.seed, self.before = count, seed, before
         self._left: dict[int, tuple[np.random.Generator, np.ndarray]] = {}  # folds that are still to be dealt to
 
     def deal(self, codes: np.ndarray) -> np.ndarray:
@@ -124,37 +168,42 @@ class Dealer:
         parts = np.empty(len(codes), np.uint16)
         for code in np.unique(codes).tolist():
             rows = np.flatnonzero(codes == code)
-            if code not in self._left:
-                sequence = np.random.SeedSequence(self.seed, spawn_key=(code,))
-                self._left[code] = np.random.default_rng(sequence), np.empty(0, np.int64)
-            random, left = self._left[code]
-            rounds = max(0, -(-(len(rows) - len(left)) // self.count))
-            more = np.argsort(random.random((rounds, self.count)), axis=1).ravel()
+            random, left = self._left[code] if code in self._left else self._begun(code)
+            more = self._rounds(random, max(0, -(-(len(rows) - len(left)) // self.count)))
             dealt = np.concatenate([left, more])
             parts[rows], self._left[code] = dealt[: len(rows)], (random, dealt[len(rows) :])
         return parts
 
+    def _begun(self, code: int) -> tuple[np.random.Generator, np.ndarray]:
+        """Where dealing out this class begins."""
+        bits = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(code,)))
+        rounds, over = (0, 0) if self.before is None else divmod(int(self.before[code]), self.count)
+        random = np.random.Generator(bits.advance(rounds * self.count))  # a number of each round for each fold
+        return random, self._rounds(random, int(over > 0))[over:]
 
-def require_rows(codes: np.ndarray, classes: np.ndarray, count: int) -> None:
+    def _rounds(self, random: np.random.Generator, rounds: int) -> np.ndarray:
+        """So many times all folds, each time in another order."""
+        return np.argsort(random.random((rounds, self.count)), axis=1).ravel()
+
+
+def require_rows(counts: np.ndarray, classes: np.ndarray, count: int) -> None:
     """Refuse to deal out a class of which there are fewer rows than folds: some would be tested on none of it."""
-    counts = np.bincount(codes, minlength=len(classes))
     if counts.min() < count:
         label, found = classes[int(np.argmin(counts))], int(counts.min())
         rows = f"{found:,} row{'s' * (found != 1)}"
         raise DataError(f"class {label!s} has {rows}, and {count} folds need {count} or more: give fewer folds")
 
 
-def require_classes(folds: Folds, codes: np.ndarray, classes: np.ndarray) -> None:
-    """Refuse folds in which a class is missing among the rows to train on, or that are tested on nothing."""
-    shape = len(classes), folds.trains.shape[1]
-    counts = np.bincount(codes * shape[1] + folds.parts, minlength=shape[0] * shape[1]).reshape(shape)
-    for fold in range(len(folds)):
-        trained, tested = counts @ folds.trains[fold], counts @ folds.tests[fold]
+def require_classes(trains: np.ndarray, tests: np.ndarray, counts: np.ndarray, classes: np.ndarray) -> None:
+    """Refuse folds in which a class is missing among the rows to train on, or that are tested on nothing; so many rows
+    of each class are in each part."""
+    for fold in range(len(trains)):
+        trained, tested = counts @ trains[fold], counts @ tests[fold]
         if not tested.any():
-            raise DataError(f"fold {fold + 1} of {len(folds)} has no rows to be tested on")
+            raise DataError(f"fold {fold + 1} of {len(trains)} has no rows to be tested on")
         if not trained.all():
             label, found = classes[int(np.argmin(trained))], int(counts[int(np.argmin(trained))].sum())
             raise DataError(
-                f"fold {fold + 1} of {len(folds)} has no row of class {label!s} to train on ({found:,} in all): "
+                f"fold {fold + 1} of {len(trains)} has no row of class {label!s} to train on ({found:,} in all): "
                 "give fewer folds, or other groups"
             )
