@@ -25,8 +25,8 @@ settings.load_profile("checked" if os.environ.get("NUMBA_BOUNDSCHECK") == "1" el
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session):
-    """Each worker begins to import tests at another folder, and finds the others' assertions rewritten: in a fresh clone
-    that takes 9 s of the processor, which each would spend at the same time."""
+    """Each worker begins to import tests at another folder, and finds the others' assertions rewritten: in a fresh
+    clone that takes 9 s of the processor, which each would spend at the same time."""
     if (worker := getattr(session.config, "workerinput", None)) is not None:
         args = session.config.args
         if len(args) == 1:

@@ -3,7 +3,7 @@
 Before training:   Describe, CountLabels, Learn     what is in the parts, and what phi learns of it
                    Begin                            the problem that they agree on
 Folds:             CountRows, CountValues           what has to be known to deal rows out
-                   CountFolds, Lengths, Room        whether the folds can be, which C to try, and how many at a time
+                   CountFolds, CountLengths, Room   whether the folds can be, which C to try, and how many at a time
                    Evaluate                         how good answers are on held-out rows
 Rounds:            Descend, Measure                 a step of CoCoA+, and the proof of an answer
                    Solve                            the optimum of each part alone
@@ -146,7 +146,7 @@ class CountFolds(Request[np.ndarray], name="folds"):
 
 
 @dataclass(frozen=True)
-class Lengths(Request[dict[int, int]], name="lengths"):
+class CountLengths(Request[dict[int, int]], name="lengths"):
     """Tells how many rows are of each length, as the power of ten that is next to |phi|^2; those of 0 do not count."""
 
     def answer(self, part: Shard) -> Replies[dict[int, int]]:

@@ -40,6 +40,8 @@ from dotadd.sources.base import Chunk, Source
 from dotadd.sources.table import Layout
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dotadd.cluster.engine import Engine
     from dotadd.cluster.partitions import Partitions
     from dotadd.cluster.shard import Task
@@ -344,7 +346,7 @@ class OnParts:
 
 
 @contextmanager
-def agreed(svm: LinearSVM, X: Any, engine: Any, how: How, where: Checkpoint | None) -> Iterator[OnParts]:
+def agreed(svm: LinearSVM, X: object, engine: Engine | Client, how: How, where: Checkpoint | None) -> Iterator[OnParts]:
     """The parts of the data, which have agreed on the problem."""
     from dotadd.cluster import fitting
     from dotadd.cluster.partitions import Partitions
@@ -367,7 +369,7 @@ def agreed(svm: LinearSVM, X: Any, engine: Any, how: How, where: Checkpoint | No
         yield OnParts(parts, task, data, method, why)
 
 
-def on_parts(svm: LinearSVM, X: Any, engine: Any, how: How) -> Found:
+def on_parts(svm: LinearSVM, X: object, engine: Engine | Client, how: How) -> Found:
     """Train on parts of the data that live elsewhere."""
     from dotadd.cluster.fitting import method_for
 

@@ -13,14 +13,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd.cluster.engine import Engine, Message, PartsLostError, Replies, Request, Told
 from dotadd.cluster.folds import ByClass, ByValue, Deal, InOrder, Tries
 from dotadd.cluster.partitions import Partitions
-from dotadd.cluster.requests import Begin, CountFolds, CountRows, CountValues, Evaluate, Lengths, Room
+from dotadd.cluster.requests import Begin, CountFolds, CountLengths, CountRows, CountValues, Evaluate, Room
 from dotadd.cluster.shard import Order
 from dotadd.errors import DotaddError
 from dotadd.estimators.choosing import ChoosesC, spaced
@@ -34,6 +34,9 @@ from dotadd.problem.folds import Folds, cuts_in_time, folds_of_groups, parts_of_
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.path import require_ended
 from dotadd.solvers.result import Progress, Reason, Result
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 SCORES: dict[str, Callable[[Evaluation], float]] = {
     "accuracy": lambda found: found.accuracy,
@@ -56,8 +59,8 @@ class PartsTrial:
     Cs: list[float]
 
     def __init__(
-        self, svm: ChoosesC, machine: LinearSVM, X: Any, engine: Any, how: How, groups: object, times: object,
-        Cs: list[float] | int,
+        self, svm: ChoosesC, machine: LinearSVM, X: object, engine: Engine | Client, how: How, groups: object,
+        times: object, Cs: list[float] | int,
     ) -> None:  # fmt: skip
         self.svm, self.machine, self.engine, self.how = svm, machine, engine, how
         self.groups, self.times, self.asked = groups, times, Cs
@@ -197,7 +200,7 @@ def _asked(engine: Engine, request: Request[Told]) -> Replies[Told]:
 
 def _typical(engine: Engine) -> float:
     """The median of |phi|^2, to the next power of ten; of two in the middle the larger one."""
-    counts = sum(map(Counter, _asked(engine, Lengths()).told), Counter[int]())
+    counts = sum(map(Counter, _asked(engine, CountLengths()).told), Counter[int]())
     decades = sorted(counts)
     if not decades:
         return 1.0
