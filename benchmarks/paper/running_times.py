@@ -190,7 +190,7 @@ def draw(found: Sequence[Curve], path: Path) -> None:
             )  # fmt: skip
             axis.set_title(curve.data)
             axis.set_ylim(ENOUGH / 2, 10.0)
-        whole.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False)
+        whole.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=8, frameon=False)
         whole.supxlabel("seconds", fontsize="medium")
         whole.supylabel("objective above the best, of it", fontsize="medium")
         return whole
