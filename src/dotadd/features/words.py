@@ -177,16 +177,29 @@ def _checked_stop(stop: Stop, reading: TextReading) -> Stop:
 
 @lru_cache(64)
 def _plan(reading: TextReading, numbers: tuple[int, ...], stop: tuple[str, ...]) -> np.ndarray:
-    """Numbers of the reading, then these, then where changes and stop words begin, and the two."""
-    plan = packed((*reading.numbers, *numbers, 10, 10 + len(reading.changes)), reading.changes)
+    """Numbers of the reading, then these, then where changes and stop words begin, what finds the place of a stop word
+    and at how many places one has to look, and the two."""
+    first = len(reading.numbers) + len(numbers) + 4
+    plan = packed((*reading.numbers, *numbers, first, first + len(reading.changes), 0, 0), reading.changes)
     if not stop:
         return plan
-    table = np.zeros(int(table_size(8 * len(stop))), np.uint64)  # so large that most words find their place empty
     several = [np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8) for word in stop]
-    _insert_numbers(table, np.array([_number(letters, reading.codes, plan) for letters in several], np.uint64))
+    left_out = np.unique(np.array([_number(letters, reading.codes, plan) for letters in several], np.uint64))
+    table = np.zeros(1 << int(SPARSE * len(left_out) - 1).bit_length(), np.uint64)
+    factors = ODD + np.arange(0, 2 * TRIES, 2, dtype=np.uint64)
+    apart = (factor for factor in factors if len(np.unique(_places(left_out, factor, table))) == len(left_out))
+    plan[10] = factor = next(apart, ODD).view(np.int64)
+    plan[11] = _insert_numbers(table, left_out, np.uint64(factor.view(np.uint64)))
     return packed(tuple(plan.tolist()), table)
 
 
+def _places(numbers: np.ndarray, factor: np.uint64, table: np.ndarray) -> np.ndarray:
+    return numbers * factor >> np.uint64(32) & np.uint64(len(table) - 1)
+
+
+SPARSE = 16  # places of a table of stop words for each of them
+TRIES = 512  # at a factor by which no two stop words have one place: of those for 125 words, one of fifty is such
+ODD = np.uint64(0x9E3779B97F4A7C15)
 PIECE = np.uint64(1 << 12)  # bytes of a text that are gone through at once, so that all stays in the cache
 
 
@@ -251,19 +264,18 @@ def _leave_out_short(text, edges, shortest, count, numbers):
 
 @inner
 def _leave_out_stop(plan, count, numbers):
-    """Move the words that are no stop words together; returns how many these are. Only where another word has taken a
-    place is there a branch, as whether a word is left out cannot be guessed."""
-    stop, kept = np.uint64(plan[9]), np.uint64(0)
+    """Move the words that are no stop words together; returns how many these are. There is no branch, as whether a word
+    is left out cannot be guessed: most often a stop word can be at one place alone."""
+    stop, factor, places, kept = np.uint64(plan[9]), np.uint64(plan[10]), np.uint64(plan[11]), np.uint64(0)
     mask = np.uint64(len(plan)) - stop - np.uint64(1)
     for k in range(count):
         number = numbers[k]
-        place = _home(number) & mask
-        there = np.uint64(plan[stop + place])
-        while min(there, there ^ number) != np.uint64(0):  # neither empty nor this word, in one comparison
-            place = (place + np.uint64(1)) & mask
-            there = np.uint64(plan[stop + place])
+        place = np.uint64(number * factor) >> np.uint64(32) & mask
+        counts = np.uint64(plan[stop + place]) != number
+        for more in range(np.uint64(1), places):
+            counts &= np.uint64(plan[stop + ((place + more) & mask)]) != number
         numbers[kept] = number
-        kept += np.uint64((there != number) | (number == np.uint64(0)))
+        kept += np.uint64(counts | (number == np.uint64(0)))
     return kept
 
 
@@ -283,28 +295,6 @@ def _piece_end(letters, first, end):
 
 
 @inner
-def _words(letters, first, end, codes, plan, room):
-    """The numbers of the words of letters[first:end] that count come last in `room`; returns how many these are."""
-    text, edges, numbers = room[0][1], room[0][4], room[1]
-    words, at = np.uint64(0), np.uint64(first)
-    while at < end:
-        stop = _piece_end(letters, at, end)
-        count = find_words(letters, at, stop, codes, plan, plan[8], room[0])
-        some = numbers[words:]
-        if plan[2] != 0:
-            _number_words(text, edges, count, some)
-        else:
-            _number_words_as_before(text, edges, count, some)
-        if plan[7] > 1:
-            count = _leave_out_short(text, edges, plan[7], count, some)
-        if plan[9] < len(plan):
-            count = _leave_out_stop(plan, count, some)
-        words += count
-        at = stop
-    return words
-
-
-@inner
 def _room(letters, plan):
     """For so many letters as they are read, and for the numbers of their words."""
     letters = np.int64(2 * letters if plan[0] == IDENTIFIERS else letters)
@@ -314,15 +304,28 @@ def _room(letters, plan):
 @kernel
 def _number(letters, codes, plan):
     """That of the first word of a text."""
-    room = _room(len(letters), plan)
-    _words(letters, 0, np.uint64(len(letters)), codes, plan, room)
-    return room[1][0]
+    room, numbers = _room(len(letters), plan)
+    count = find_words(letters, np.uint64(0), np.uint64(len(letters)), codes, plan, plan[8], room)
+    if plan[2] != 0:
+        _number_words(room[1], room[4], count, numbers)
+    else:
+        _number_words_as_before(room[1], room[4], count, numbers)
+    return numbers[0]
 
 
 @kernel
-def _insert_numbers(table, numbers):
+def _insert_numbers(table, numbers, factor):
+    """Put numbers into a table, each at the first place from its own on that is empty; returns how far the farthest one
+    is, counted from 1."""
+    mask, farthest = np.uint64(len(table) - 1), np.uint64(0)
     for number in numbers:
-        _insert(table, number)
+        place, far = np.uint64(number * factor) >> np.uint64(32) & mask, np.uint64(1)
+        while table[place] != np.uint64(0):
+            place = (place + np.uint64(1)) & mask
+            far += np.uint64(1)
+        table[place] = number
+        farthest = max(farthest, far)
+    return farthest
 
 
 @kernel
@@ -332,12 +335,25 @@ def _write_words(letters, starts, ends, codes, plan, base, scale, cursor, out_in
     most = np.int64(0)
     for j in range(len(starts)):
         most = max(most, np.int64(ends[j] - starts[j]))
-    room = _room(most, plan)
-    numbers = room[1]
+    room, numbers = _room(most, plan)
+    text, edges = room[1], room[4]
     run = np.empty(len(numbers) if longest > 1 else 0, np.uint64)  # of the n words from here on
     seen = np.zeros(0, np.uint64)
     for j in range(len(starts)):
-        words = _words(letters, starts[j], np.uint64(ends[j]), codes, plan, room)
+        words, at, end = np.uint64(0), np.uint64(starts[j]), np.uint64(ends[j])
+        while at < end:  # in this function and not in one of its own, which took a nanosecond more for a word
+            stop = _piece_end(letters, at, end)
+            count, some = find_words(letters, at, stop, codes, plan, plan[8], room), numbers[words:]
+            if plan[2] != 0:
+                _number_words(text, edges, count, some)
+            else:
+                _number_words_as_before(text, edges, count, some)
+            if plan[7] > 1:
+                count = _leave_out_short(text, edges, plan[7], count, some)
+            if plan[9] < len(plan):
+                count = _leave_out_stop(plan, count, some)
+            words += count
+            at = stop
         p = np.uint64(cursor[j])
         if binary:
             size = table_size(words * np.uint64(longest - shortest + 1))
