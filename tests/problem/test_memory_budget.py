@@ -31,6 +31,7 @@ from dotadd.sources import open as open_source
 from dotadd.sources.around import Few, Kept
 from dotadd.sources.base import TooLargeError
 from dotadd.sources.convert import convert
+from dotadd.sources.table import Layout
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,33 @@ def test_rows_are_loaded_only_if_they_take_no_more_than_the_limit(tmp_path, kind
         with pytest.raises(TooLargeError):
             source.load(limit)
     assert open_source(str(path) + "*").load(size + slack).y.tolist() == whole.y.tolist()
+
+
+@pytest.mark.parametrize(("limit", "most"), [(8, 0.6), (4, 0.2), (1, 0.1)])
+def test_text_that_will_not_fit_is_not_read_to_see_it(tmp_path, limit, most):
+    """The more it is beyond the limit, the sooner that is seen."""
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,label\n" + "0.1,0.2,1\n0.3,0.4,0\n" * 800_000)
+    source = open_source(path).asked(Layout.of_cells({"a": "both", "b": "both"}))
+    told = []
+    with source.telling(told.append):
+        size = sum(chunk.nbytes for chunk in source.chunks(1 << 20))
+    pieces, seen = len(told), []
+    read = type(source).chunks
+    source.chunks = lambda nbytes: (seen.append(len(chunk)) or chunk for chunk in read(source, nbytes))
+    with pytest.raises(TooLargeError):
+        source.load(size * limit // 10)
+    assert pieces > 10
+    assert sum(seen) <= most * 1_600_000
+
+
+def test_rows_that_take_more_memory_than_most_may_come_first(tmp_path):
+    """A megabyte of short lines takes more than twice as much in memory, and twenty of long ones hardly more."""
+    path = tmp_path / "x.txt"
+    lines = ["__label__b x"] * 80_000 + ["__label__a " + "x" * 1000] * 20_000
+    path.write_text("\n".join(lines) + "\n")
+    source = open_source(path)
+    assert len(source.load(source.load().nbytes * 21 // 20)) == len(lines)
 
 
 def test_a_limit_counts_the_rows_of_a_chunk_and_not_the_array_they_lie_in(tmp_path):

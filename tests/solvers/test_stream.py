@@ -10,7 +10,7 @@ from itertools import pairwise
 import naive
 import numpy as np
 import pytest
-from problems import INTERCEPTS, LOSSES, flow_of, noisy, problem, sparse
+from problems import INTERCEPTS, LOSSES, certified, flow_of, noisy, problem, sparse
 
 from dotadd.data.batches import DenseRows, SparseRows, Strings
 from dotadd.errors import DataError, DotaddError
@@ -89,6 +89,20 @@ def test_maps_that_expand_reach_the_optimum(phi):
     best = naive.solve(X, y, np.full(len(y), 0.3), "hinge", "regularized")[0]
     result = stream(flow, Settings(tol=1e-4, max_passes=3000))[0]
     assert result.primal == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_a_proof_that_fails_at_the_last_pass_is_that_of_the_answer(monkeypatch, intercept):
+    """It is made again only where dual variables are scaled for the answer."""
+    X, y = noisy(150, 6)
+    flow, proofs, certify = flow_of(DenseRows(X), Linear(), y, 1.0, FEW, intercept=intercept), [], module.certify
+    monkeypatch.setattr(Standing, "calls_for_proof", True)
+    monkeypatch.setattr(module, "certify", lambda *given, **options: proofs.append(1) or certify(*given, **options))
+    result = stream(flow, Settings(tol=1e-9, max_passes=2))[0]
+    assert result.reason is Reason.MAX_PASSES
+    assert len(proofs) == 2 + (intercept == "free")
+    again = certified(flow, [result.w], [result.intercept], [result.alpha])[0]
+    assert (result.primal, result.gap) == pytest.approx((again.primal, again.gap), rel=1e-9)
 
 
 @pytest.mark.parametrize("factor", [0.2, 5.0])

@@ -37,7 +37,9 @@ def test_training_on_a_table_does_not_import_pandas(tmp_path):
     ]
     (tmp_path / "rows.csv").write_text("\n".join(["label,text,age,many,kind", *rows, ""]))
     phi = 'Column("text", WordNGrams(1)) + Number("age", "many").scaled("std") + Category("kind")'
-    assert "pandas" not in loaded(f"import dotadd; dotadd.LinearSVM({phi!r}).fit({str(tmp_path / 'rows.csv')!r})")
+    for memory in (None, "1kB"):  # which is read while training runs, from a copy
+        fit = f"dotadd.LinearSVM({phi!r}, memory={memory!r}, max_passes=2).fit({str(tmp_path / 'rows.csv')!r})"
+        assert "pandas" not in loaded(f"import dotadd; {fit}")
 
 
 def test_fitting_an_array_imports_neither_scikit_learn_nor_arrow():

@@ -82,11 +82,11 @@ class SparseRows(Ragged):
         import pyarrow as pa
 
         first, stop = int(self.offsets[0]), int(self.offsets[-1])
-        items = pa.array(self.indices[first:stop])
+        items = arrow_of(self.indices[first:stop])
         if self.values is not None:
-            items = pa.StructArray.from_arrays([items, pa.array(self.values[first:stop])], ["index", "value"])
+            items = pa.StructArray.from_arrays([items, arrow_of(self.values[first:stop])], ["index", "value"])
         offsets = self.offsets if first == 0 else self.offsets - first
-        return pa.LargeListArray.from_arrays(pa.array(offsets), items)
+        return pa.LargeListArray.from_arrays(arrow_of(offsets), items)
 
 
 class DenseRows(Ragged):
@@ -292,6 +292,14 @@ def numpy_of(array: pa.Array) -> np.ndarray:
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         return np.from_dlpack(array)
     raise ValueError(f"column holds {array.type} where numbers are expected")
+
+
+def arrow_of(numbers: np.ndarray) -> pa.Array:
+    """The inverse: `pa.array` imports pandas, too."""
+    import pyarrow as pa
+
+    kind, memory = pa.from_numpy_dtype(numbers.dtype), pa.py_buffer(np.ascontiguousarray(numbers))
+    return pa.Array.from_buffers(kind, len(numbers), [None, memory])
 
 
 def _offsets(array: pa.Array, dtype: type) -> np.ndarray:

@@ -8,12 +8,13 @@ is copied for that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
 
 from dotadd._jit import kernel, plain
-from dotadd.data.batches import Strings, numpy_of
+from dotadd.data.batches import Strings, arrow_of, numpy_of
 from dotadd.data.lattices import Lattices, unpacked
 from dotadd.data.ragged import Parts, Ragged, as_offsets
 from dotadd.errors import DataError
@@ -110,11 +111,7 @@ class Table(Ragged):
 
     def places(self, names: Sequence[str]) -> np.ndarray:
         """Which cell of a row each of these columns is."""
-        missing = [name for name in names if name not in self.names]
-        if missing:
-            known = ", ".join(map(repr, self.names))
-            raise DataError(f"there is no column {missing[0]!r} among those that were read: {known}")
-        return np.array([self.names.index(name) for name in names], np.int64)
+        return places_of(tuple(names), self.names)
 
     def strings(self, name: str) -> ColumnStrings:
         """The letters of a column."""
@@ -127,6 +124,14 @@ class Table(Ragged):
     def numbers(self, name: str) -> np.ndarray:
         """The numbers of a column."""
         return self.values[self.offsets[:-1] + self.places([name])[0]]
+
+    def longest_and_shortest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Letters of the longest and the shortest cell of each column."""
+        width = len(self.names)
+        if not len(self):
+            return np.zeros(width, np.int64), np.zeros(width, np.int64)
+        lengths = np.diff(self.ends[int(self.offsets[0]) : int(self.offsets[-1]) + 1]).reshape(-1, width)
+        return lengths.max(axis=0), lengths.min(axis=0)
 
     def without_numbers(self) -> set[str]:
         """The columns in which no row has a number, where there are rows. Often the first rows tell."""
@@ -146,8 +151,18 @@ class Table(Ragged):
         letters = slice(int(ends[0]), int(ends[-1]))
         buffers = [None, pa.py_buffer(np.ascontiguousarray(ends - ends[0])), pa.py_buffer(self.letters[letters])]
         text = pa.Array.from_buffers(pa.large_binary(), len(ends) - 1, buffers)
-        items = pa.StructArray.from_arrays([pa.array(self.values[cells]), text], ["number", "text"])
-        return pa.LargeListArray.from_arrays(pa.array(self.offsets - self.offsets[0]), items)
+        items = pa.StructArray.from_arrays([arrow_of(self.values[cells]), text], ["number", "text"])
+        return pa.LargeListArray.from_arrays(arrow_of(self.offsets - self.offsets[0]), items)
+
+
+@lru_cache(256)
+def places_of(names: tuple[str, ...], known: tuple[str, ...]) -> np.ndarray:
+    """Where some names are among all of them. Kernels ask for each block of rows, so it is looked up once."""
+    missing = [name for name in names if name not in known]
+    if missing:
+        listed = ", ".join(map(repr, known))
+        raise DataError(f"there is no column {missing[0]!r} among those that were read: {listed}")
+    return np.array([known.index(name) for name in names], np.int64)
 
 
 class ColumnStrings(Strings):

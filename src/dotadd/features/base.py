@@ -12,7 +12,7 @@ brings its own `dot` and `add`, and `bulk` says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -112,9 +112,10 @@ class Shape:
             longest = int(lengths.max(initial=0))
             return cls(batch.kind, length=longest, one_length=bool((lengths == longest).all()))
         if isinstance(batch, Table):
-            bare = batch.without_numbers()
+            bare, (most, least) = batch.without_numbers(), batch.longest_and_shortest()
             columns = {
-                name: replace(cls.of(batch.strings(name)), numberless=name in bare or None) for name in batch.names
+                name: cls(Strings.kind, length=long, one_length=long == short, numberless=name in bare or None)
+                for name, long, short in zip(batch.names, most.tolist(), least.tolist(), strict=True)
             }
             return cls(batch.kind, n_features=batch.n_features, columns=columns)
         size = batch.values.shape[1:] if isinstance(batch, Images) else None

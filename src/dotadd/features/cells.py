@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise, product
 from types import MappingProxyType
 from typing import cast
@@ -17,7 +18,7 @@ from dotadd._jit import inner, kernel, plain
 from dotadd._util.expression import call_repr, quoted
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch
-from dotadd.data.table import Table
+from dotadd.data.table import Table, places_of
 from dotadd.errors import DataError, FeatureError
 from dotadd.features.base import BadRow, FeatureMap, Holes, Origins, Shape
 from dotadd.features.columns import column_name
@@ -239,18 +240,10 @@ class Category(CellMap):
     def fill(self, batch: Batch, rows: np.ndarray, block: Block) -> None:
         assert isinstance(batch, Table)
         _write_categories(
-            plain(batch.letters), batch.offsets, batch.ends, plain(rows), self._plan(batch),
+            plain(batch.letters), batch.offsets, batch.ends, plain(rows),
+            _plan(self.columns, self.crosses, self.bits, batch.names),
             block.base, block.scale, block.end, block.indices, block.values,
         )  # fmt: skip
-
-    def _plan(self, batch: Table) -> np.ndarray:
-        """Numbers for the kernel: columns, crosses and bits; the place of each column and the hash of its name; and the
-        columns of each cross, of which unused ones come last and are -1."""
-        of = {name: k for k, name in enumerate(self.columns)}
-        crosses = [[of[name] for name in cross] + [-1] * (MOST_CROSSED - len(cross)) for cross in self.crosses]
-        head = np.array([len(self.columns), len(crosses), self.bits], np.int64)
-        seeds = np.array([_name_hash(name) for name in self.columns], np.uint64).view(np.int64)
-        return np.concatenate([head, batch.places(self.columns), seeds, np.array(crosses, np.int64).reshape(-1)])
 
     def origins(self, batch: Batch, rows: np.ndarray, nth: np.ndarray) -> tuple[Origins, np.ndarray]:
         found, inside = Origins.unnamed(repr(self), len(rows)), np.flatnonzero(nth < len(self.crosses))
@@ -348,6 +341,19 @@ def checked_columns(what: str, names: Sequence[object]) -> tuple[str, ...]:
     if len(set(columns)) < len(columns):
         raise FeatureError(f"{what} is given a column twice: {', '.join(map(repr, columns))}")
     return columns
+
+
+@lru_cache(256)
+def _plan(
+    columns: tuple[str, ...], crosses: tuple[tuple[str, ...], ...], bits: int, names: tuple[str, ...]
+) -> np.ndarray:
+    """Numbers for the kernel: columns, crosses and bits; the place of each column among the names of a table, and the
+    hash of its name; and the columns of each cross, of which unused ones come last and are -1."""
+    of = {name: k for k, name in enumerate(columns)}
+    members = [[of[name] for name in cross] + [-1] * (MOST_CROSSED - len(cross)) for cross in crosses]
+    head = np.array([len(columns), len(crosses), bits], np.int64)
+    seeds = np.array([_name_hash(name) for name in columns], np.uint64).view(np.int64)
+    return np.concatenate([head, places_of(columns, names), seeds, np.array(members, np.int64).reshape(-1)])
 
 
 def _name_hash(name: str) -> int:

@@ -126,6 +126,8 @@ class _Trainer:
             self.at.proved = [verdict is Reason.CONVERGED for verdict in verdicts]
             if failed := [certificates[k].gap for k in ready if not self.at.proved[k]]:
                 self.at.not_proved(max(failed))
+            if self.at.passes == self.settings.max_passes and self.problem.intercept is not Intercept.FREE:
+                return Reason.MAX_PASSES, certificates  # nobody has scaled alpha, or would
             self.store.wake(self.at.proved)
         return Reason.MAX_PASSES, None
 

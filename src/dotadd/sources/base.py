@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 32 << 20
 SHARE, LEAST = 128, 1 << 20  # of a limit, and bytes of a chunk at least: what is read becomes several times as large
+CERTAIN = 8  # of a limit, an eighth is there when what comes is taken to be as long: then twice the limit is too much
 Options = dict[str, Any]  # of `open`, by name
 Rows = slice | np.ndarray  # numbers of rows
 REMEMBERED = ("format", "label", "separator", "column", "zero_based", "dtype", "size", "symbols", "semiring")
@@ -228,14 +230,33 @@ class Source:
         """All examples in one chunk. A source that yields one chunk gives it as it is; others are joined as they come,
         so that the rows are never in memory twice.
 
-        As soon as they turn out to take more than `limit` bytes, they are let go and TooLargeError is raised.
+        As soon as they turn out to take more than `limit` bytes, or those that were read say so of the rest, they are
+        let go and TooLargeError is raised.
         """
         nbytes = self.stride if limit is None else min(self.stride, max(LEAST, limit // SHARE))
-        chunks = iter(self.chunks(nbytes))
-        first = next(chunks, None)
-        if first is None:
-            raise DataError("has no examples", self.name)
-        return join_chunks(chain((first,), chunks), limit)
+        beside = _Joined(limit)
+        with self.telling(beside.expect):
+            chunks = iter(self.chunks(nbytes))
+            first = next(chunks, None)
+            if first is None:
+                raise DataError("has no examples", self.name)
+            return beside.all_of(chain((first,), chunks))
+
+    @contextmanager
+    def telling(self, on_progress: Callable[[float], None]) -> Iterator[None]:
+        """While this lasts, somebody else is told, too, how much of the source has been read."""
+        told = self.on_progress
+
+        def both(share: float) -> None:
+            on_progress(share)
+            if told is not None:
+                told(share)
+
+        self.on_progress = both
+        try:
+            yield
+        finally:
+            self.on_progress = told
 
     def bad_row(self, error: DataError) -> None:
         """Raise the complaint, or count it where bad rows are to be skipped."""
@@ -260,6 +281,11 @@ class Around(Source):
     @property
     def stride(self) -> int:
         return self.source.stride
+
+    @contextmanager
+    def telling(self, on_progress: Callable[[float], None]) -> Iterator[None]:
+        with self.source.telling(on_progress):
+            yield
 
     def files(self) -> list[str]:
         return self.source.files()
@@ -290,16 +316,14 @@ class Around(Source):
 
 def join_chunks(chunks: Iterable[Chunk], limit: int | None = None) -> Chunk:
     """Chunks that follow each other as one; TooLargeError if they take more than so many bytes."""
-    beside = _Joined(limit)
-    batch = joined(beside.note(chunk) for chunk in chunks)
-    return beside.chunk(batch)
+    return _Joined(limit).all_of(chunks)
 
 
 class _Joined:
     """What stands beside the batches of several chunks, joined while they pass: y, weights, lines and files."""
 
     def __init__(self, limit: int | None) -> None:
-        self.left = limit
+        self.limit = self.left = limit
         self.first: Chunk | None = None
         self.arrays: dict[str, Growing] = {}
         self.files: list[tuple[int, str | None]] = []
@@ -307,6 +331,17 @@ class _Joined:
         self.rows = 0
         self.shared: object = None  # of the latest batch, and its bytes
         self.beyond = 0
+
+    def all_of(self, chunks: Iterable[Chunk]) -> Chunk:
+        batch = joined(self.note(chunk) for chunk in chunks)
+        return self.chunk(batch)
+
+    def expect(self, share: float) -> None:
+        """What was noted is at most this share of all. The less that is, the larger all of it has to look."""
+        if self.limit is not None and self.left is not None:
+            taken = self.limit - self.left
+            if taken * taken > self.limit * (taken + self.limit / CERTAIN) * share:
+                raise TooLargeError
 
     def note(self, chunk: Chunk) -> Batch:
         """Remember what belongs to this chunk, and hand on its batch."""

@@ -205,7 +205,7 @@ class _Copy:
 
         told = {"version": VERSION, **self.identity._asdict(), ORIGINAL: mark_of(self.original)}
         about = {ABOUT: json.dumps(told)}
-        with _telling(self.source, tell):
+        with self.source.telling(tell):
             convert(self.source, self.path, parquet=False, exact=True, about=about, at_end=at_end)
 
     @contextmanager
@@ -262,16 +262,6 @@ def _make(copies: list[_Copy], announce: Announce, on_progress: OnProgress) -> N
 def _listed(copies: list[_Copy], name: str) -> str:
     more = f" and {len(copies) - 1} more" if len(copies) > 1 else ""
     return f"{getattr(copies[0], name)}{more}"
-
-
-@contextmanager
-def _telling(source: Source, on_progress: OnProgress) -> Iterator[None]:
-    """While this lasts, the source tells how much of it has been read."""
-    told, source.on_progress = source.on_progress, on_progress
-    try:
-        yield
-    finally:
-        source.on_progress = told
 
 
 def mark_of(original: str) -> list[str | int]:

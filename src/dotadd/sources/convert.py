@@ -21,7 +21,7 @@ import numpy as np
 
 from dotadd._util.atomic import replacing
 from dotadd._version import __version__
-from dotadd.data.batches import Batch, SparseRows, Strings, fixed_width, pack
+from dotadd.data.batches import Batch, SparseRows, Strings, arrow_of, fixed_width, pack
 from dotadd.data.table import CELLS, Table, is_cells
 from dotadd.errors import DataError
 from dotadd.sources.base import CHUNK_BYTES, Chunk, Source, batch_bytes, is_text, require_alike
@@ -196,8 +196,6 @@ def _parts(chunk: Chunk, nbytes: int) -> Iterator[Chunk]:
 
 def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> dict[str, pa.Array]:
     """The columns of a record batch by their names, that of the examples first."""
-    import pyarrow as pa
-
     x = _examples(chunk.batch, form)
     if x is None:
         if dna:
@@ -208,9 +206,9 @@ def _columns(chunk: Chunk, form: _Form, dna: bool | None) -> dict[str, pa.Array]
     if chunk.y is not None:
         columns["label"] = _labels(chunk, chunk.y, form)
     if chunk.weight is not None:
-        columns["weight"] = pa.array(chunk.weight, pa.float64())
+        columns["weight"] = arrow_of(chunk.weight.astype(np.float64, copy=False))
     if chunk.lines is not None:
-        columns["line"] = pa.array(chunk.lines, pa.int64())
+        columns["line"] = arrow_of(chunk.lines.astype(np.int64, copy=False))
     return columns | chunk.coordinates.to_arrow() if isinstance(chunk, Located) else columns
 
 
@@ -242,7 +240,9 @@ def _labels(chunk: Chunk, y: np.ndarray, form: _Form) -> pa.Array:
             raise DataError("has labels that are numbers, and labels that are text", chunk.path)
         return pa.array(y.tolist(), pa.large_list(pa.int64() if form.numbers else pa.large_string()))
     if is_text(y):
-        return pa.array(y.tolist(), pa.large_string())
+        return Strings.from_list(y.tolist()).to_arrow().cast(pa.large_string())
+    if y.dtype == (np.float64 if form.fractions else np.int64):
+        return arrow_of(y)
     try:
         return pa.array(y, pa.float64() if form.fractions else pa.int64())
     except pa.ArrowInvalid:
