@@ -17,6 +17,7 @@ from dotadd.data.batches import DenseRows, SparseRows, Strings
 from dotadd.errors import FeatureError
 from dotadd.features import BagOfWords, Linear, NGrams, Shape, Spectrum, WordNGrams, parse
 from dotadd.features.checks import check_feature_map, materialize
+from dotadd.features.learning import learned_on
 
 RNG = np.random.default_rng(0)
 WORDS = np.array(["the", "cat", "dog", "über", "straße", "кот", "犬", "a_b", "x9", "the"])
@@ -360,3 +361,19 @@ def test_origins_name_what_fill_writes(text):
         found += [names.text[0]] if beyond < 0 else []
     assert sorted(found) == [b"cat", b"cat the", b"the", b"the cat"]
     assert len(found) == materialize(phi, batch)[row].nnz
+
+
+@pytest.mark.parametrize("how", ["idf", "frequent", "std", "robust", "max"])
+def test_threads_learn_what_one_learns(how):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((1100, 7)) < 0.4, rng.normal(size=(1100, 7)), 0.0).astype(np.float32)
+    batch = DenseRows(X)
+    inner = Linear().resolve(Shape.of(batch))
+    phi = {"idf": inner.idf, "frequent": lambda: inner.frequent(min_df=0.39)}.get(how, lambda: inner.scaled(how))()
+    one, stack = phi.learn(batch), inner + phi
+    for threads in (1, 2, 3):
+        for found, expected in ((learned_on(threads, phi, batch), one), (learned_on(threads, stack, batch), None)):
+            expected = stack.learn(batch) if expected is None else expected
+            assert found == expected
+            for name, array in expected.state().items():
+                np.testing.assert_array_equal(found.state()[name], array)

@@ -23,6 +23,7 @@ from dotadd.estimators.groups import solve_in_groups, with_constants
 from dotadd.estimators.protocol import columns_read
 from dotadd.features.base import FeatureMap, Shape
 from dotadd.features.expression import parse
+from dotadd.features.learning import learned_on
 from dotadd.problem.columns import NO_LABELS, Columns, Tally, Targets
 from dotadd.problem.examples import InMemory
 from dotadd.problem.folds import Folds
@@ -173,7 +174,8 @@ def stated(
         data = update.fitting(data)
         phi, shape = update.bound(data), update.model.shape
     data = usable_rows(data, phi, source)
-    phi = phi if update is not None else phi.learn(data.batch)
+    threads = thread_count(svm.n_jobs)
+    phi = phi if update is not None else learned_on(threads, phi, data.batch)
     require_room(phi, dtype, data, source)
     tally = Tally()
     tally.note(data)
@@ -183,9 +185,7 @@ def stated(
     columns, batch = targets.columns(data, None if folds is None else folds(data, targets)), data.batch
     del data  # labels of many millions of rows, as signs by now
     budget.take(batch.nbytes)
-    examples = InMemory(
-        phi, batch, dtype=dtype, threads=thread_count(svm.n_jobs), budget=budget if svm.keep else None
-    )  # fmt: skip
+    examples = InMemory(phi, batch, dtype=dtype, threads=threads, budget=budget if svm.keep else None)
     lengths = Lengths(how.announce)
     lengths.look(phi, batch)
     examples.on_norms = lengths.note

@@ -10,12 +10,15 @@ more (`again`), so that what is learned does not depend on how rows are cut into
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dotadd._jit import kernel
+from dotadd._util.threads import FEWEST, for_each
 from dotadd.core.block import Block
 from dotadd.data.batches import Batch
 from dotadd.features.forms import MISSING, Form
@@ -23,6 +26,7 @@ from dotadd.features.forms import MISSING, Form
 if TYPE_CHECKING:
     from dotadd.features.base import FeatureMap
 
+MOST_SLOTS = 1 << 24  # for which each thread may have numbers of its own
 FEWEST_IDS, MOST_IDS = 1 << 18, 1 << 24  # that are learned at a time
 
 
@@ -242,4 +246,26 @@ def learned(learner: Learner, batch: Batch) -> FeatureMap:
     learner.see(batch)
     while learner.again():
         learner.see(batch)
+    return learner.done()
+
+
+def learned_on(threads: int, phi: FeatureMap, batch: Batch) -> FeatureMap:
+    """phi.learn(batch). What is made of sums is shared out to threads, each of which sees some of the rows by a copy of
+    the learner, as parts of a cluster do; unless it has a number for each of very many slots."""
+    learner = phi.learner()
+    if not (phi.learns and learner.sums and threads > 1 and len(batch) >= FEWEST * threads) or phi.dim > MOST_SLOTS:
+        return phi.learn(batch)
+    cuts = np.linspace(0, len(batch), threads + 1).astype(int).tolist()
+    parts = [batch.slice(first, stop) for first, stop in pairwise(cuts)]
+
+    def see(one: tuple[Learner, Batch]) -> None:
+        one[0].see(one[1])
+
+    more = True
+    while more:
+        copies = [learner, *(copy.deepcopy(learner) for _ in parts[1:])]
+        for_each(list(zip(copies, parts, strict=True)), see, threads)
+        for other in copies[1:]:
+            learner.join(other)
+        more = learner.again()
     return learner.done()
