@@ -41,7 +41,7 @@ def test_primal_dual_and_gap_are_what_their_definitions_say(loss, intercept):
     np.testing.assert_allclose(result.w, t * w, rtol=1e-9, atol=1e-12)
     length = w @ w
     if intercept == "regularized":
-        assert result.intercept == pytest.approx(t * b)
+        assert 0.5 * (result.intercept - b) ** 2 <= result.primal - result.dual  # it lags behind (slow_intercept.py)
         length += b**2
     if intercept == "free":
         assert result.alpha @ y == pytest.approx(0.0, abs=1e-9)
@@ -115,10 +115,15 @@ def test_float32_weights_reach_the_default_tolerance():
 def test_a_warm_start_needs_fewer_passes_for_the_same_optimum(loss):
     X, y = noisy(n=200)
     cold = dcd(problem(X, y, loss=loss), Settings(tol=1e-5, max_passes=5000))[0]
-    again = dcd(problem(X, y, loss=loss), Settings(tol=1e-5), alphas=[cold.alpha])[0]
+    again = dcd(problem(X, y, loss=loss), Settings(tol=1e-5), alphas=[cold.alpha], intercepts=[cold.intercept])[0]
     assert again.passes == 0
     assert again.primal == pytest.approx(cold.primal, rel=1e-4)
-    smaller = dcd(problem(X, y, loss=loss, cost=0.5), Settings(tol=1e-6, max_passes=5000), alphas=[cold.alpha])[0]
+    smaller = dcd(
+        problem(X, y, loss=loss, cost=0.5),
+        Settings(tol=1e-6, max_passes=5000),
+        alphas=[cold.alpha],
+        intercepts=[cold.intercept],
+    )[0]
     fresh = dcd(problem(X, y, loss=loss, cost=0.5), Settings(tol=1e-6, max_passes=5000))[0]
     assert smaller.primal == pytest.approx(fresh.primal, rel=1e-5)
 

@@ -30,7 +30,8 @@ After some passes every other one visits those examples more often whose steps h
 examples are left that move, and many passes would be needed, they are moved to their joint optimum (tail.py).
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
-the multiplier, updated after each pass.
+the multiplier, updated after each pass. A regularized one goes to meet that sum in much the same way
+(slow_intercept.py). Where rows are many and short, two threads share the passes of a single problem (rounds.py).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import count
 from time import perf_counter
@@ -56,9 +57,11 @@ from dotadd.solvers.favour import FIRST, TRIED, Favour, gained
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import Progress, Reason, Result, Support, passes_left, relative_gap
+from dotadd.solvers.rounds import Rounds, rows_of_round
 from dotadd.solvers.run import OnProgress, Run, Settings, shuffle
 from dotadd.solvers.sample import Sample
 from dotadd.solvers.saving import Saved, Saving, State
+from dotadd.solvers.slow_intercept import SlowDescent
 from dotadd.solvers.stretch import stretch
 from dotadd.solvers.sweep import (
     ACTIVE,
@@ -66,7 +69,6 @@ from dotadd.solvers.sweep import (
     DUAL_TERMS,
     HALF_NORM,
     INTERCEPT,
-    Descent,
     Variables,
     sweep,
     would_move,
@@ -78,7 +80,19 @@ EVEN = 0.25  # of the passes: over fewer after a look, the gap is too uneven to 
 LOOK_ANYWAY = 32  # passes, and twice, four times as many: examples may have been shrunk wrongly, or w be too short
 SEEN = 20  # passes, before the number of those that are left is estimated
 LOOK, TAIL, AFTER = "look", "tail", "after"
-COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next_favour", "next")
+COUNTED = (
+    "target",
+    "failures",
+    "look_again",
+    "looked",
+    "stretch",
+    "tails",
+    "next_tail",
+    "next_favour",
+    "next",
+    "together",
+)
+LAGGED = ("reach", "lag")  # the same of its intercept
 
 
 class CreepingError(Exception):
@@ -102,19 +116,22 @@ class _State(Run):
         self.active = (self.cost > 0.0).astype(np.uint8)
         self.centre = problem.centre(k)
         self.began = 0.0 if self.centre is None else 0.5 * squared_length(self.centre.w)
-        self.descent = Descent(w, problem.intercept, self.centre)
+        self.descent = SlowDescent(w, problem.intercept, self.centre)
         self.target, self.failures, self.look_again = 0.0, 0, 0
         self.looked = 0  # at this pass
         self.stretch = 1.0  # by which w and b are multiplied in the end (stretch.py)
         self.tails, self.next_tail = 0, 0
         self.favour: Favour | None = None  # which rows to visit more often than others, while that pays
         self.next_favour = FIRST  # pass, when to try that, or to see what it has gained; 0 for never again
+        self.together = True  # two threads, while that is no worse than one
+        self.rounds: Rounds | None = None
         self.rng = rng
         self.order: np.ndarray | None = None  # of the rows in the pass that goes on
         self.next = ""  # before the next pass: LOOK, TAIL, or a look AFTER the tail
         self.judge: Judge | None = None  # what the latest look at all margins has told
         self.gap = np.nan
         self.restart()
+        self.descent.meet()
 
     def over_sample(self) -> None:
         """Its variables are those of the examples that are visited now."""
@@ -156,19 +173,26 @@ class _State(Run):
 
     def state(self) -> State:
         found = super().state() | {"active": self.active, "numbers": self.descent.numbers, "rng": self.rng}
-        found |= {name: getattr(self, name) for name in COUNTED}
+        for names, owner in self._counted:
+            found |= {name: getattr(owner, name) for name in names}
         if self.order is not None:
             found["order"] = self.unvisited
         if self.favour is not None:
             found |= self.favour.state()
         return found | {"sums": asdict(self.judge.rows) if self.done and self.judge is not None else None}
 
+    @property
+    def _counted(self) -> tuple[tuple[Sequence[str], object], ...]:
+        """What is saved as it is, and of whom."""
+        return (COUNTED, self), (LAGGED, self.descent)
+
     def restore(self, saved: Saved) -> None:
         super().restore(saved)
         self.active, self.descent.numbers[:], self.rng[:] = (saved[name] for name in ("active", "numbers", "rng"))
-        for name in COUNTED:
-            if (counted := saved.get(name)) is not None:  # earlier versions had fewer
-                setattr(self, name, counted)
+        for names, owner in self._counted:
+            for name in names:
+                if (counted := saved.get(name)) is not None:  # earlier versions had fewer
+                    setattr(owner, name, counted)
         self.order = saved.get("order")
         if saved.get("odds") is not None:
             self.favour = Favour(0)
@@ -189,8 +213,6 @@ class _State(Run):
         """Set the running numbers from alpha and w, and forget the shrinking thresholds."""
         problem, numbers = self.problem, self.descent.numbers
         numbers[BALANCE] = float((self.alpha * self.sign).sum())
-        if problem.intercept is Intercept.REGULARIZED:
-            numbers[INTERCEPT] = self.descent.origin + numbers[BALANCE]
         numbers[DUAL_TERMS] = total_dual_term(problem.loss, self.alpha, self.cost)
         numbers[HALF_NORM] = 0.5 * squared_length(self.w) - self.began
         self.descent.forget_thresholds()
@@ -199,13 +221,20 @@ class _State(Run):
     def new_judge(self) -> Judge:
         return Judge(self.problem, self.k, self.w, self.alpha, self.intercept)
 
-    def judged(self) -> float:
-        """All rows were seen: note the gap, and return the primal."""
+    def judged(self) -> tuple[float, float]:
+        """All rows were seen: note the gap, and return primal and dual."""
         assert self.judge is not None
         self.judge.conclude()
-        primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept, self.centre)
-        self.gap, self.stretch = relative_gap(primal, self.judge.rows.gaps), 1.0
-        return primal
+        primal, dual = self.objectives()
+        self.gap, self.stretch = relative_gap(primal, primal - dual), 1.0
+        return primal, dual
+
+    def objectives(self) -> tuple[float, float]:
+        """Primal and dual, as a look at all margins has told."""
+        assert self.judge is not None
+        b, rows = (self.problem.intercept, self.intercept), self.judge.rows
+        primal = rows.primal(self.w, *b, self.centre)
+        return primal, primal - rows.gap(*b, self.centre)
 
     def tail_pays(self, nonzeros: float, features: Callable[[], int], settings: Settings) -> bool:
         """Whether to solve for all active examples at once now."""
@@ -235,6 +264,7 @@ class _State(Run):
             clock.check()
 
         check(0.0)
+        self.descent.meet()  # as their joint optimum has it
         with clock.anywhere():
             (output,) = self.problem.outputs([self.w], rows)
             output += self.intercept
@@ -244,15 +274,15 @@ class _State(Run):
         change[rows] = (best - self.alpha[rows]) * self.sign[rows]
         self.problem.examples.add([change], [self.w])
         self.alpha[rows] = best
+        self.descent.numbers[BALANCE] += change.sum()
+        self.descent.meet()
         self.passes += 1
         self.tails += 1
         self.next_tail = self.passes + LOOK_BACK * 2**self.tails
 
     def after_tail(self, seconds: float) -> Progress:
         """What a look at all margins has told after that."""
-        assert self.judge is not None
-        primal = self.judge.rows.primal(self.w, self.problem.intercept, self.intercept, self.centre)
-        dual = primal - self.judge.rows.gaps
+        primal, dual = self.objectives()
         return Progress(self.passes, seconds, primal, dual, self.gap, int(self.active.sum()), self.rows)
 
     def look_later(self, tol: float, bulk: bool) -> None:
@@ -294,6 +324,15 @@ class _State(Run):
         self.begin_pass(order)
         shuffle(order, self.rng)
 
+    def in_rounds(self, *, alone: bool) -> Rounds | None:
+        """How two threads make what is left of the pass, if that is worth it."""
+        examples = self.problem.examples
+        if not (alone and self.together) or len(self.unvisited) < (size := rows_of_round(examples)):
+            return None
+        if self.rounds is None:
+            self.rounds = Rounds(examples, int(size))
+        return self.rounds
+
     def begin_pass(self, rows: np.ndarray) -> None:
         """Begin a pass over these rows in this order."""
         self.descent.begin_sweep()
@@ -328,12 +367,14 @@ def dcd(
     settings: Settings,
     *,
     alphas: Sequence[np.ndarray] | None = None,
+    intercepts: Sequence[float] | None = None,
     shrink: bool = True,
     most_left: float = math.inf,
 ) -> list[Result]:
     """Solve each binary problem of `problem` to a relative duality gap of `settings.tol`.
 
-    `alphas` is a warm start: dual variables of an earlier Result, moved into their bounds where C has changed.
+    `alphas` is a warm start: dual variables of earlier Results, moved into their bounds where C has changed, and their
+    `intercepts`.
     CreepingError is raised when more visits than `most_left` for each example seem to be left.
     """
     clock = Clock(settings.max_time)
@@ -348,6 +389,9 @@ def dcd(
     if any(alpha.any() for alpha in starts):
         problem.examples.add([alpha * problem.columns.sign(k) for k, alpha in enumerate(starts)], ws)
     states = [_State(sample, k, alpha, w, settings.rng(k)) for k, (alpha, w) in enumerate(zip(starts, ws, strict=True))]
+    if intercepts is not None and problem.intercept is Intercept.REGULARIZED:
+        for state in states:
+            state.descent.numbers[INTERCEPT] = intercepts[state.k]
     for state in states:
         state.target = settings.tol if sample.whole else max(settings.tol, SETTLED)
 
@@ -471,9 +515,13 @@ def _pass(
         state, share = states[n], clock.share(len(states) - next(began))
         if state.order is None:
             state.draw_pass(shrink and has_tail(problem))
+        mine, lets_go = (state.descent, state.variables), shrink and not state.favoured
         with suppress(StoppedError):  # its share of the time is over, and perhaps more than that
-            moved, lets_go = [(state.descent, state.variables)], shrink and not state.favoured
-            sweep(examples, state.unvisited, moved, norms, step, problem.loss, shrink=lets_go, check=share.peek)
+            if (rounds := state.in_rounds(alone=len(states) == 1)) is not None:
+                state.together = rounds.sweep(
+                    state.unvisited, *mine, norms, step, problem.loss, shrink=lets_go, check=share.peek
+                )
+            sweep(examples, state.unvisited, [mine], norms, step, problem.loss, shrink=lets_go, check=share.peek)
             done[n] = True
 
     with clock.timed("descend"):
@@ -520,9 +568,10 @@ def _look_at_visited(sample: Sample, states: list[_State], tol: float) -> None:
         margins = state.judge.see(
             problem, slice(None), output, sample.norms, problem.examples.longest, beside=sample.step
         )
-        primal = state.judged()
+        primal, dual = state.judged()
         if state.gap > tol:
-            t, state.gap = stretch(problem, state.k, margins, primal, state.judge.rows)
+            sums = replace(state.judge.rows, gaps=primal - dual)
+            t, state.gap = stretch(problem, state.k, margins, primal, sums)
             state.stretch = t if state.gap <= tol else 1.0
         state.active[:] = would_move(int(problem.loss), margins, state.cost, state.alpha)
 

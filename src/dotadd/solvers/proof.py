@@ -4,8 +4,9 @@ For any w and b and any dual variables alpha, with margins m_i of w and b and w_
 
     P(w, b) - D(alpha) = sum_i [ C_i loss(m_i) - dual_term(alpha_i) + alpha_i m_i ] + 1/2 |w - w_alpha|^2,
 
-provided that b = sum_i alpha_i y_i where the intercept is regularized, and sum_i alpha_i y_i = 0 where it is free. Each
-term is >= 0. Where w and b are drawn to a centre w0 and b0, these are added to w_alpha and to sum_i alpha_i y_i.
+provided that sum_i alpha_i y_i = 0 where the intercept is free; where it is regularized, there is also 1/2 (b - sum_i
+alpha_i y_i)^2. Each term is >= 0. Where w and b are drawn to a centre w0 and b0, these are added to w_alpha and to
+sum_i alpha_i y_i.
 
 `RowSums` are sums over rows, so those of pieces, of parts and of machines are added up; `certificate` ends the sum. All
 of it is computed in float64. What rounding may have done to it is bounded, and counts as a part of the gap, so that no
@@ -119,6 +120,13 @@ class RowSums:
     def primal(self, w: np.ndarray, intercept: Intercept, b: float, centre: Centre | None = None) -> float:
         """P(w, b)."""
         return half_length(w, b, intercept, centre) + self.losses
+
+    def gap(self, intercept: Intercept, b: float, centre: Centre | None = None) -> float:
+        """P(w, b) - D(alpha), but for rounding: local gaps, and how far a regularized b is from sum_i alpha_i y_i."""
+        if intercept is not Intercept.REGULARIZED:
+            return self.gaps
+        apart = b - (0.0 if centre is None else centre.b) - self.balance
+        return self.gaps + 0.5 * apart * apart
 
     def certificate(
         self, w: np.ndarray, intercept: Intercept, b: float, distance: float, centre: Centre | None = None

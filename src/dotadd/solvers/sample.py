@@ -9,14 +9,14 @@ import numpy as np
 
 from dotadd.core.block import row_type
 from dotadd.problem.examples import InMemory, Seen
-from dotadd.problem.problem import Intercept, Problem
+from dotadd.problem.problem import Problem
 from dotadd.solvers.run import shuffle
 from dotadd.solvers.saving import Saved, State
+from dotadd.solvers.slow_intercept import step_of
 
 FIRST = 5000  # examples of a sample; with some thousand, a pass costs little and w is already worth something
 LOOKED_AT = 1 << 20  # rows whose margins are computed at a time
 PREPARED = 1 << 24  # rows for which what can be computed once, such as their lengths, is kept
-STEP = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0}  # by which the intercept moves with an alpha
 
 
 class Sample:
@@ -41,7 +41,7 @@ class Sample:
         grows = grows and self.size > FIRST
         self.order: np.ndarray = np.empty(0, row_type(self.size))
         self.norms = self._some_norms() if grows else problem.examples.squared_norms()
-        self.step = STEP.get(problem.intercept, max(float(self.norms.mean()), 1e-3))
+        self.step = step_of(problem.intercept, self.norms)
         self.norms += self.step
         if grows:
             order = np.arange(self.size, dtype=self.order.dtype)

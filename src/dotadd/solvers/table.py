@@ -91,7 +91,7 @@ def _dcd(problem: Problem, settings: Settings, start: list[Result] | None) -> li
     alphas = [result.alpha for result in start if result.alpha is not None]
     if len(alphas) != len(problem) or any(len(alpha) != len(problem.examples) for alpha in alphas):
         raise DotaddError("start does not come from dcd on the same examples and classes")
-    return dcd(problem, settings, alphas=alphas)
+    return dcd(problem, settings, alphas=alphas, intercepts=[result.intercept for result in start])
 
 
 def _sgd(schedule: str, problem: Problem, settings: Settings) -> list[Result]:
