@@ -257,6 +257,14 @@ def test_the_benchmark_of_choosing_tries_the_same_values_by_both_programs():
     assert accuracies == pytest.approx([accuracies[0]] * 3, abs=0.05)
 
 
+def test_the_benchmark_of_choosing_from_disk_counts_its_readings():
+    (row,) = [line.split("|") for line in choosing.report_streamed(["mails, words"], tiny=True).splitlines()[2:]]
+    readings, accuracy = int(row[4]), float(row[8])
+    assert readings >= 3 * choosing.VALUES, "to find an answer, to prove it, and for the rows that were held out"
+    assert float(row[6]) < readings, "one fit takes several, too"
+    assert accuracy == pytest.approx(1.0, abs=0.05)
+
+
 def test_the_benchmark_of_several_labels_is_as_good_by_both_programs():
     rows = [line.split("|") for line in labels.report(tiny=True, repeat=1).splitlines()[2:]]
     assert [row[1].split(",")[0].strip() for row in rows] == ["dotadd", "dotadd", "OneVsRestClassifier"]

@@ -11,7 +11,6 @@ from dotadd.errors import DataError
 from dotadd.features import Linear, NGrams, WeightedDegree
 from dotadd.problem import on_disk
 from dotadd.problem.examples import InMemory
-from dotadd.problem.on_disk import piece_bytes
 from dotadd.solvers import certify as certificate
 
 
@@ -161,7 +160,7 @@ def test_a_flow_of_another_length_is_refused(more, complaint):
 def test_check_is_called_after_each_piece_and_what_it_raises_ends_the_reading(threads):
     streamed, X, _, cost = made(threads=threads)
     ws, bs, alphas = answers(*X.shape, 2, cost)
-    pieces = sum(1 for _ in streamed.examples.read(piece_bytes(streamed.examples.memory)))
+    pieces = sum(1 for _ in streamed.examples.read(streamed.examples.piece_bytes))
     calls, ended = [], []
     certified(streamed, ws, bs, alphas, lambda: calls.append(1))
     assert len(calls) == pieces > 3

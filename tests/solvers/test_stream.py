@@ -18,6 +18,7 @@ from dotadd.features.linear import Linear
 from dotadd.features.spectrum import Spectrum
 from dotadd.features.weighted_degree import WeightedDegree
 from dotadd.features.words import BagOfWords
+from dotadd.problem.packed import Packed
 from dotadd.solvers import store as storing
 from dotadd.solvers import stream as module
 from dotadd.solvers.checkpoint import Checkpoint
@@ -217,7 +218,7 @@ def test_the_store_keeps_its_budget_and_its_rows(kind, monkeypatch):
         norms = flow.examples.phi.squared_norms(batch, rows) + 1.0
         np.testing.assert_allclose(self.norms[places], norms, rtol=1e-6)
         assert self.expanded == (kind == "features")
-        phi_of_mine = Linear(n_features=1 << 10) if self.expanded else flow.examples.phi
+        phi_of_mine = Packed(1 << 10, np.float64) if self.expanded else flow.examples.phi
         np.testing.assert_allclose(phi_of_mine.squared_norms(self.pool.batch, places) + 1.0, norms, rtol=1e-6)
         for row, place in zip(rows[:5], places[:5], strict=True):
             w = np.random.default_rng(row).normal(size=flow.examples.dim)
@@ -346,7 +347,7 @@ def flow_of_kind(kind):
         )
     if kind == "features":
         batch, y = mails()
-        return flow_of(batch, BagOfWords(bits=10), y, 0.1)
+        return flow_of(batch, BagOfWords(bits=10), y, 0.1, FEW)
     if kind == "double, then single":
         return mixed(flow_of(DenseRows(X), Linear(), y, 3.0), lambda batch: DenseRows(batch.values.astype(np.float32)))
     letters = np.frombuffer(b"ACGT", np.uint8)[np.digitize(X, [-0.7, 0.0, 0.7])]
@@ -416,7 +417,7 @@ def test_a_store_with_less_room_takes_what_fits_of_what_there_was(tmp_path):
     full.add(whole, rows, ones, [alphas[0][rows]], [np.ones(len(rows), np.uint8)])
     assert len(full) == len(rows)
     small = Store(flow, alphas, 5000, 0)
-    small.restore({name: array for name, array in full.state().items() if name not in ("norms", "expanded")})
+    small.restore({name: array for name, array in full.state().items() if name != "packed"})
     assert len(small) == 0  # which an earlier version wrote
     small.restore(full.state())
     assert 0.5 * 5000 < small.pool.nbytes <= 5000
@@ -643,3 +644,22 @@ def test_features_are_made_twice_when_rows_arrive_and_once_for_the_proof():
         stream(flow, Settings(tol=1e-9, max_passes=1))
         counts = [made.count(batch[row]) for row in range(len(batch))]
         assert max(counts) == 3 if keep else min(counts) > 3
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized"])
+def test_the_best_multiple_of_w_is_returned_and_the_w_of_alpha_is_known(intercept):
+    """What is proved is proved of the w that is returned; its `stretch` leads back to the one that alpha has."""
+    X, y = noisy(n=150, d=400, seed=30)  # wide, with a large C: on its way w is too short
+    stretched = 0
+    for C in (1.0, 30.0, 1000.0):
+        costs = np.full(len(y), C)
+        result = stream(flow_of(DenseRows(X), Linear(), y, C, 40_000, intercept=intercept), Settings(tol=3e-2))[0]
+        primal = naive.primal(X, y, costs, "hinge", result.w, result.intercept, intercept)
+        assert result.primal == pytest.approx(primal)
+        w, b = X.T @ (result.alpha * y), (result.alpha @ y) * (intercept == "regularized")
+        np.testing.assert_allclose(result.w, result.stretch * w, rtol=1e-6, atol=1e-9)
+        assert result.intercept == pytest.approx(result.stretch * b)
+        dual = result.alpha.sum() - 0.5 * (w @ w + b * b)
+        assert result.dual == pytest.approx(dual)
+        stretched += result.stretch > 1.0
+    assert stretched > 0

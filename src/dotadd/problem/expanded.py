@@ -6,44 +6,31 @@ import numpy as np
 
 from dotadd.core.block import Block, every_row
 from dotadd.core.kept import copy_rows, merge
-from dotadd.data.batches import Batch, SparseRows
-from dotadd.features.filling import PlacedRows
-from dotadd.features.linear import Linear
+from dotadd.data.batches import Batch, Strings
+from dotadd.data.ragged import joined
 from dotadd.problem.examples import InMemory
 from dotadd.problem.on_disk import OnDisk
+from dotadd.problem.packed import Packed, pack
 
 SAMPLE = 256  # rows tell how many bytes all take
 
 
-def expanded(examples: InMemory, rows: np.ndarray) -> SparseRows:
-    """phi of these rows, equal indices merged."""
-    parts = []
+def expanded(examples: InMemory, rows: np.ndarray) -> Strings:
+    """phi of these rows, equal indices merged, packed."""
+    parts = [Strings(np.empty(0, np.uint8), np.zeros(1, np.int64))]  # or there might be none
     for block, at, _ in examples.blocks(rows):
         lengths = (block.end - block.start)[at]
         part = Block.scratch(lengths, examples.dim, dtype=examples.dtype)
         copy_rows(block, at, part, every_row(len(at)))
         if not block.distinct:
             merge(part.start, part.end, part.indices, part.values, len(at))
-        parts.append(_closed(part))
-    offsets, indices, values = PlacedRows.joined(parts)
-    return SparseRows(offsets, indices, values, examples.dim)
+        parts.append(pack(part, every_row(len(at))))
+    return joined(parts)
 
 
 def over_features(disk: OnDisk, batch: Batch) -> InMemory:
     """Such rows, of examples on disk, in memory."""
-    return InMemory(Linear(n_features=disk.dim), batch, dtype=disk.dtype, threads=disk.threads)
-
-
-def _closed(block: Block) -> PlacedRows:
-    """The rows of a block, one after the other without gaps."""
-    assert block.indices is not None
-    assert block.values is not None
-    lengths = block.end - block.start
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    if len(block.indices) == offsets[-1]:
-        return PlacedRows(offsets, block.indices, block.values)
-    at = np.arange(offsets[-1]) + np.repeat(block.start - offsets[:-1], lengths)
-    return PlacedRows(offsets, block.indices[at], block.values[at])
+    return InMemory(Packed(disk.dim, disk.dtype), batch, dtype=disk.dtype, threads=disk.threads)
 
 
 def worth_expanding(examples: InMemory, rows: np.ndarray, room: float) -> bool:

@@ -119,6 +119,8 @@ class Result:
     kept_rows: int = 0
     kept_bytes: int = 0
     """Rows of phi that were made once and kept, and the bytes that they took."""
+    stretch: float = 1.0
+    """`w` and `intercept` are those that belong to `duals` times this (stretch.py), as far as that is known."""
 
     @property
     def alpha(self) -> np.ndarray | None:

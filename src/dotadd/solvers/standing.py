@@ -13,6 +13,7 @@ import numpy as np
 
 from dotadd.solvers.result import Progress
 from dotadd.solvers.saving import State
+from dotadd.solvers.stretch import FACTORS, best_factor
 from dotadd.solvers.sweep import PG_MAX, PG_MIN
 
 TIGHTEN = 0.9  # eps, at each round while memory is nearly full
@@ -42,6 +43,9 @@ class Standing:
     lowest: list[float] = field(default_factory=list)  # M-
     arrived: list[list[float]] = field(default_factory=list)  # gap of each piece of this pass
     before: list[list[float]] = field(default_factory=list)  # and of the pass before
+    local: list[list[float]] = field(default_factory=list)  # gap of all rows of this pass, with each of FACTORS
+    stretch: list[float] = field(default_factory=list)  # the best of them
+    left: list[float] = field(default_factory=list)  # what share of the gap is left with it
     trace: list[list[Progress]] = field(default_factory=list)
 
     @classmethod
@@ -51,7 +55,7 @@ class Standing:
 
         at = cls(
             tol=tol, target=tol, proved=[False] * problems, eps=[np.inf] * problems, worst=nothing(),
-            round_gap=nothing(), last_gap=nothing(), new_gap=nothing(),
+            round_gap=nothing(), last_gap=nothing(), new_gap=nothing(), stretch=[1.0] * problems, left=[1.0] * problems,
             before=[[] for _ in range(problems)], trace=[[] for _ in range(problems)],
         )  # fmt: skip
         at.begin_pass()
@@ -65,7 +69,9 @@ class Standing:
     def of_record(cls, record: State, tol: float) -> Standing:
         """What was told to JSON; training goes on to this tolerance."""
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        at = cls(**{"proved": [False] * len(record["eps"])} | known)  # which earlier versions did not tell
+        count = len(record["eps"])
+        new: State = {"proved": [False] * count, "stretch": [1.0] * count, "left": [1.0] * count}
+        at = cls(**new | {"local": [[0.0] * len(FACTORS)] * count} | known)  # which earlier versions did not tell
         if at.tol != tol:
             at.tol = at.target = tol
             at.still, at.proved = STILL, [False] * len(at.eps)
@@ -77,10 +83,19 @@ class Standing:
         self.position = 0
         self.highest, self.lowest = [0.0] * problems, [0.0] * problems
         self.arrived = [[] for _ in range(problems)]
+        self.local = [[0.0] * len(FACTORS) for _ in range(problems)]
 
     def end_pass(self) -> None:
         self.passes += 1
         self.before = self.arrived
+
+    def saw(self, k: int, gaps: np.ndarray) -> None:
+        """Some rows were looked at, which have these `local_gaps`."""
+        self.local[k] = [before + gap for before, gap in zip(self.local[k], gaps.tolist(), strict=True)]
+
+    def choose_stretch(self, k: int, half: float) -> None:
+        """All rows of this pass were looked at; `half` is |w|^2 / 2 with what belongs to the intercept."""
+        self.stretch[k], self.left[k] = best_factor(np.array(self.local[k]), half)
 
     def begin_round(self, rows: int) -> None:
         self.round_rows = rows
@@ -103,8 +118,9 @@ class Standing:
         self.eps = [worst * (TIGHTEN if full else 1.0) for worst in self.worst]
 
     def gap(self, k: int, left: int) -> float:
-        """The estimate of the gap, when so many rows in memory are still to be visited in this round."""
-        return self.passing(k) + self.kept(k, left)
+        """The estimate of the gap that the best multiple of w has, when so many rows in memory are still to be visited
+        in this round."""
+        return self.left[k] * (self.passing(k) + self.kept(k, left))
 
     def passing(self, k: int) -> float:
         """The share of the rows that pass by, as far as they were seen."""

@@ -1,4 +1,4 @@
-"""Store: the examples that StreamSVM keeps in memory, within a budget of bytes: raw, or their features.
+"""Store: the examples that StreamSVM keeps in memory, within a budget of bytes: raw, or their packed features.
 
 Beside each lie its number, its code and weight, its length and its dual variables. The dual variables of rows in the
 store are those in the store; they go back to where all are kept when the row leaves. Rows leave because they have told
@@ -13,7 +13,7 @@ from contextlib import closing
 import numpy as np
 
 from dotadd.core.block import row_numbers
-from dotadd.data.batches import Batch, SparseRows
+from dotadd.data.batches import Batch, Strings
 from dotadd.data.pool import LOOSE, Pool
 from dotadd.data.ragged import joined
 from dotadd.problem.columns import NO_WEIGHT, Columns
@@ -117,11 +117,15 @@ class Store:
     def next(self, count: int) -> tuple[InMemory, np.ndarray]:
         """The next so many places of this round, and phi over the batch of all places."""
         if self.examples is None:
-            assert self.pool is not None
-            over = over_features if self.expanded else OnDisk.over
-            self.examples = over(self.problem.examples, self.pool.batch)
+            self.examples = self.over()
         some, self.order = self.order[:count], self.order[count:]
         return self.examples, some[self.present[some]]
+
+    def over(self) -> InMemory:
+        """phi over the batch of all places that there are now."""
+        assert self.pool is not None
+        over = over_features if self.expanded else OnDisk.over
+        return over(self.problem.examples, self.pool.batch)
 
     def variables(self, k: int) -> Variables:
         """What a sweep moves of binary problem k, with an entry for each place."""
@@ -150,7 +154,7 @@ class Store:
             return {}
         places = self.places()
         state = {"rows": self.rows[places], "order": self.order, "norms": self.norms[places]}
-        state |= {"changed": np.array([self._changed]), "expanded": np.array([bool(self.expanded)])}
+        state |= {"changed": np.array([self._changed]), "packed": np.array([bool(self.expanded)])}
         state |= {f"active.{k}": active[places] for k, active in enumerate(self.active)}
         return state | {f"pool.{name}": array for name, array in self.pool.layout(places).items()}
 
@@ -160,18 +164,18 @@ class Store:
         They come to the places where they were. Where there is less room now than there was then, they come as new
         ones, and push each other out.
         """
-        if "norms" not in state:  # there were none, or an earlier version wrote it: they come again with the next pass
+        if "packed" not in state:  # there were none, or an earlier version wrote it: they come again with the next pass
             return
         rows = state["rows"]
         by_number = np.argsort(rows)
         layout = {name[len("pool.") :]: array for name, array in state.items() if name.startswith("pool.")}
         pool: Pool | None = None
-        was = bool(state["expanded"][0])
+        was = bool(state["packed"][0])
         self.expanded = was and self.problem.examples.keep
         with closing(self.problem.pieces()) as pieces:
             for number, piece in enumerate(pieces):
                 if number == 0 and self.expanded == was:
-                    kind = SparseRows if self.expanded else type(piece.examples.batch.typical())
+                    kind = Strings if self.expanded else type(piece.examples.batch.typical())
                     self.pool = pool = Pool.again(layout, kind, self.capacity, self.beside)
                 first, stop = np.searchsorted(rows, [piece.rows.start, piece.rows.stop], sorter=by_number)
                 self._restore_rows(piece, by_number[first:stop], state, layout, pool)

@@ -15,6 +15,9 @@ picks them; eps is taken from a round over the memory and not from as many steps
 visits come between two pieces is decided by what they gain, not by how fast the reader is, unless it is slow. With one
 thread nothing depends on the clock, and the same seed gives the same bits.
 
+What is returned is the best multiple of w (stretch.py), of which the margins of a pass tell by how much. A start from
+an answer begins with the w of its alpha.
+
 The pass sums up an estimate of the gap as dcd does: each example's share when it was last looked at. If that is within
 the tolerance, or M+ - M- is as good as zero, for half of the problems, one more pass proves it. A problem that is
 proved stands still from then on, and has no more rows in memory that others could have: 2,000 mails by words with a
@@ -31,10 +34,10 @@ import numpy as np
 
 from dotadd._util.ahead import ReadAhead
 from dotadd.core.block import inner_product, row_numbers, squared_length
-from dotadd.core.losses import Loss, total_dual_term, total_loss
+from dotadd.core.losses import Loss, total_dual_term
 from dotadd.problem.examples import InMemory
-from dotadd.problem.on_disk import IN_FLIGHT, OnDisk, piece_bytes
-from dotadd.problem.problem import Intercept, Piece, Problem
+from dotadd.problem.on_disk import IN_FLIGHT, OnDisk
+from dotadd.problem.problem import Intercept, Piece, Problem, half_length
 from dotadd.solvers.certify import certify, judges_of
 from dotadd.solvers.clock import Clock, StoppedError
 from dotadd.solvers.proof import Certificate
@@ -43,6 +46,7 @@ from dotadd.solvers.run import Run, Settings, shuffle
 from dotadd.solvers.saving import Saved, Saving, State
 from dotadd.solvers.standing import Standing
 from dotadd.solvers.store import Store
+from dotadd.solvers.stretch import FACTORS, has_stretch, local_gaps
 from dotadd.solvers.sweep import (
     BALANCE,
     DUAL_TERMS,
@@ -55,8 +59,11 @@ from dotadd.solvers.sweep import (
 )
 
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
+UNPACKED = 10.0  # visits that it costs where its features have to be made, and those in memory were made before
 PATIENCE = 10  # visits for each row that has arrived, at most
-ENOUGH = 0.25  # of the gap that is asked for: examples in memory whose share is smaller are left as they are
+ENOUGH = {False: 0.25, True: 0.1}
+"""Of the gap that is asked for: examples in memory whose share is smaller are left as they are; more than that is worth
+its visits where features lie in memory."""
 SLICE = 1 << 10  # rows in memory, at least, that are visited before it is asked whether to go on
 TELL_EVERY = 0.2  # seconds
 
@@ -76,9 +83,12 @@ class _Trainer:
         self.alphas = [problem.dual_variables() for _ in range(len(problem))]
         self.descents = [Descent(w, problem.intercept, problem.centre(k)) for k, w in enumerate(self.ws)]
         for result, w, alpha, descent in zip(start, self.ws, self.alphas, self.descents, strict=False):
-            descent.numbers[HALF_NORM] = 0.5 * (squared_length(result.w) - squared_length(w))
-            w[:], alpha[:], descent.numbers[INTERCEPT] = result.w, result.alpha, result.intercept
-        capacity = max(self.memory - IN_FLIGHT * piece_bytes(self.memory), self.memory // 2)
+            descent.numbers[HALF_NORM] = -0.5 * squared_length(w)
+            w[:], alpha[:] = result.w, result.alpha
+            w /= w.dtype.type(result.stretch)
+            descent.numbers[HALF_NORM] += 0.5 * squared_length(w)
+            descent.numbers[INTERCEPT] = result.intercept / result.stretch
+        capacity = max(self.memory - IN_FLIGHT * problem.examples.piece_bytes, self.memory // 2)
         self.store = Store(problem, self.alphas, capacity, settings.seed)
         self.rng = settings.rng()
         self.saving = Saving(settings, self.clock, more=self._state)
@@ -101,7 +111,7 @@ class _Trainer:
                     with self.clock.proof():
                         certificates = self._prove(lambda: None)
                 except StoppedError as stopped:  # without the proof
-                    reason = stopped.reason
+                    reason, self.at.stretch = stopped.reason, [1.0] * len(self.problem)
                     certificates = [Certificate.missing(descent.b) for descent in self.descents]
         return [self._result(k, reason, certificate) for k, certificate in enumerate(certificates)]
 
@@ -169,10 +179,11 @@ class _Trainer:
         for k, output in zip(running, piece.outputs([self.ws[k] for k in running], new), strict=True):
             margins = (output + self.descents[k].b) * columns.sign(k, new)
             alpha, cost = alphas[k][new], columns.cost(k, new)
-            losses, terms = total_loss(problem.loss, margins, cost), total_dual_term(problem.loss, alpha, cost)
-            at.arrived[k].append(losses - terms + inner_product(alpha, margins))
+            gaps = local_gaps(int(problem.loss), margins, alpha, cost, FACTORS)
+            at.arrived[k].append(float(gaps[0]))
+            at.saw(k, gaps)
             if not at.passes:  # what the earlier answer has of these rows
-                numbers = self.descents[k].numbers
+                numbers, terms = self.descents[k].numbers, total_dual_term(problem.loss, alpha, cost)
                 numbers[DUAL_TERMS] += terms
                 numbers[BALANCE] += inner_product(alpha, columns.sign(k, new))
                 had += terms
@@ -199,7 +210,8 @@ class _Trainer:
         Nor does it pay when the examples in memory are as good as solved, and only others can close the gap. While the
         reader is behind, visits cost nothing.
         """
-        store, spent, most = self.store, ARRIVAL[self.problem.examples.bulk] * rows, PATIENCE * rows
+        store, most = self.store, PATIENCE * rows
+        spent = rows * (UNPACKED if store.expanded else ARRIVAL[self.problem.examples.bulk])
         while len(store.order) or store.present.any():
             if self._settled() and pieces.wait(0.0):
                 return
@@ -212,8 +224,8 @@ class _Trainer:
 
     def _settled(self) -> bool:
         """Whether the examples in memory have at most a small part of the gap that is asked for, in all problems."""
-        at, left = self.at, len(self.store.order)
-        solved = (at.kept(k, left) <= ENOUGH * at.target * self._dual(k) for k in range(len(self.problem)))
+        at, left, enough = self.at, len(self.store.order), ENOUGH[bool(self.store.expanded)]
+        solved = (at.kept(k, left) <= enough * at.target * self._dual(k) for k in range(len(self.problem)))
         return all(proved or done for proved, done in zip(at.proved, solved, strict=True))
 
     def _visit_some(self, most: int) -> int:
@@ -254,11 +266,28 @@ class _Trainer:
     def _end_pass(self) -> None:
         at = self.at
         at.end_pass()
+        if has_stretch(self.problem):
+            self._choose_stretches()
         for k in range(len(self.problem)):
             at.trace[k].append(self._progress(k, 1.0))
         self._tell(1.0)
         for descent in self.descents:
             descent.move_multiplier(at.step)
+
+    def _choose_stretches(self) -> None:
+        """By which factor w is the best answer: rows that passed by have told it when they came, and those in memory do
+        now."""
+        at, store = self.at, self.store
+        ks = [k for k, proved in enumerate(at.proved) if not proved]
+        places = store.places()
+        outputs = store.over().dot([self.ws[k] for k in ks], places) if len(places) else []
+        for k, output in zip(ks, outputs, strict=False):
+            column, alpha = store.variables(k).column, store.alphas[k][places]
+            margins = (output + self.descents[k].b) * column.signs[column.codes[places]]
+            at.saw(k, local_gaps(int(self.problem.loss), margins, alpha, column.cost()[places], FACTORS))
+        for k in ks:
+            w, b = self.ws[k], self.descents[k].b
+            at.choose_stretch(k, half_length(w, b, self.problem.intercept))
 
     def _progress(self, k: int, read: float) -> Progress:
         """Where problem k stands; nothing is known of its gap before the first pass has ended."""
@@ -291,9 +320,21 @@ class _Trainer:
     def _prove(self, check: Callable[[], None], tol: float = np.inf) -> list[Certificate]:
         with self.clock.timed("certify"):
             self.store.write_back()
-            bs = [descent.b for descent in self.descents]
-            judges = judges_of(self.problem, range(len(self.problem)), self.ws, bs, self.alphas)
-            return certify(self.problem, judges, check, tol=tol)
+            certificates: list[Certificate] = []
+            self._multiply(self.at.stretch)
+            try:
+                bs = [stretch * descent.b for stretch, descent in zip(self.at.stretch, self.descents, strict=True)]
+                judges = judges_of(self.problem, range(len(self.problem)), self.ws, bs, self.alphas)
+                certificates = certify(self.problem, judges, check, tol=tol)
+            finally:  # it goes on with the w of alpha
+                if not all(certificate.gap <= tol for certificate in certificates) or not certificates:
+                    self._multiply([1.0 / stretch for stretch in self.at.stretch])
+            return certificates
+
+    def _multiply(self, factors: Sequence[float]) -> None:
+        for w, factor in zip(self.ws, factors, strict=True):
+            if factor != 1.0:
+                w *= w.dtype.type(factor)
 
     def _state(self) -> State:
         """What a checkpoint holds."""
@@ -319,7 +360,7 @@ class _Trainer:
         run = Run(k, self.ws[k], self.alphas[k])
         run.passes, run.trace, run.reason, run.certificate = self.at.passes, self.at.trace[k], reason, certificate
         rows, nbytes = self.store.features
-        return replace(run.result(self.clock.seconds), kept_rows=rows, kept_bytes=nbytes)
+        return replace(run.result(self.clock.seconds), kept_rows=rows, kept_bytes=nbytes, stretch=self.at.stretch[k])
 
     def _wait(self, pieces: ReadAhead[Piece]) -> None:
         while not pieces.wait(TELL_EVERY):

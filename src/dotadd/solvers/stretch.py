@@ -15,19 +15,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from dotadd.core.losses import Loss
+from dotadd._jit import kernel
+from dotadd.core.losses import Loss, dual_term, value
 from dotadd.problem.problem import Intercept, Problem
 from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import relative_gap
 
 SHORTEST, LONGEST, HALVINGS = 0.5, 2.0, 20  # t is known to 1e-6
 ROUNDED = 1.01  # times the gap: t w is rounded, and nobody has looked at it yet
+FACTORS = 1.0 + np.append(0.0, 5e-4 * np.sqrt(2.0) ** np.arange(17))
+"""Those that are tried where rows pass by, and their margins are not kept."""
+
+
+def has_stretch(problem: Problem) -> bool:
+    """Whether a multiple of an answer may be better than the answer."""
+    return problem.loss is not Loss.LOGISTIC and problem.intercept is not Intercept.FREE and problem.centres is None
 
 
 def stretch(problem: Problem, k: int, margins: np.ndarray, primal: float, sums: RowSums) -> tuple[float, float]:
     """t and the gap; 1 and the gap of w itself where that is not known to be any worse."""
     as_it_is = 1.0, relative_gap(primal, sums.gaps)
-    if problem.loss is Loss.LOGISTIC or problem.intercept is Intercept.FREE or problem.centre(k) is not None:
+    if not has_stretch(problem):
         return as_it_is
     penalty, near = primal - sums.losses, margins * SHORTEST < 1.0  # the others lose nothing
     m, c, squared = margins[near], problem.columns.cost(k)[near], problem.loss is Loss.SQUARED_HINGE
@@ -44,3 +52,24 @@ def stretch(problem: Problem, k: int, margins: np.ndarray, primal: float, sums: 
     best = t * t * penalty + float((c * (lacks * lacks if squared else lacks)).sum())
     gap = relative_gap(best, ROUNDED * (best - (primal - sums.gaps)))
     return (t, gap) if gap < as_it_is[1] else as_it_is
+
+
+def best_factor(gaps: np.ndarray, half: float) -> tuple[float, float]:
+    """The best of FACTORS, and what share of the gap is left with it, given the sums of the `local_gaps` with each,
+    and |w|^2 / 2 with what belongs to the intercept."""
+    whole = gaps + (FACTORS - 1.0) ** 2 * half
+    best = int(np.argmin(whole))
+    return (float(FACTORS[best]), float(whole[best] / whole[0])) if whole[best] > 0.0 else (1.0, 1.0)
+
+
+@kernel
+def local_gaps(loss, margins, alpha, cost, factors):
+    """What these rows have of the gap, with w times each of these factors."""
+    out = np.zeros(len(factors))
+    for i in range(len(margins)):
+        c, a, m = cost[i], alpha[i], margins[i]
+        if c > 0.0:
+            term = dual_term(loss, a, c)
+            for j in range(len(factors)):
+                out[j] += c * value(loss, factors[j] * m) - term + a * factors[j] * m
+    return out
