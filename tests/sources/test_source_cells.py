@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dotadd
-from dotadd import DataError, LinearSVM, load, strongest_features
+from dotadd import DataError, FeatureError, LinearSVM, load, strongest_features
 from dotadd.cli import run
 from dotadd.data.table import Table
 from dotadd.sources.table import Layout
@@ -144,6 +144,11 @@ def test_a_model_remembers_what_it_reads(tmp_path, expected):
     assert model.decision_function(shuffled).tolist() == svm.decision_function(data).tolist()
     with pytest.raises(DataError, match="there is no column 'job'; the columns are"):
         model.predict(data.drop(columns="job"))
+    with pytest.raises(DataError, match=r"there are no columns .*'job'.*; the columns are"):
+        model.predict(data.drop(columns=["job", "age"]))
+    (tmp_path / "lines.txt").write_text("one two\n")
+    with pytest.raises(FeatureError, match=r"lines.txt: .* reads tables, and the data is strings"):
+        model.predict(str(tmp_path / "lines.txt"))
 
 
 def test_columns_of_a_file_without_a_header_have_numbers(tmp_path):

@@ -452,8 +452,9 @@ def sub_state(state: Mapping[str, Entry], part: str, mark: str = ".") -> dict[st
     return {name.removeprefix(begin): array for name, array in state.items() if name.startswith(begin)}
 
 
-def require_kind(phi: FeatureMap, batch: Batch) -> None:
+def require_kind(phi: FeatureMap, batch: Batch, path: str | None = None) -> None:
     """Refuse a batch of a kind that this map does not read."""
     if not isinstance(batch, phi.takes):
         wanted = " or ".join(kind.kind for kind in phi.takes)
-        raise FeatureError(f"{phi!r} reads {wanted}, and the data is {batch.kind}")
+        where = "" if path is None else f"{path}: "
+        raise FeatureError(f"{where}{phi!r} reads {wanted}, and the data is {batch.kind}")

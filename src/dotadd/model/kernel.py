@@ -115,7 +115,7 @@ class KernelModel(Classifier):
         chunk = self.fitting(replace(chunk, batch=chunk.batch.own()))
         if not isinstance(self.kernel, FeatureKernel | GkmRBF):
             return chunk
-        require_kind(self.kernel.phi, chunk.batch)
+        require_kind(self.kernel.phi, chunk.batch, chunk.path)
         return usable_rows(chunk, self.kernel.phi, source)
 
     def _scores(self, batch: Batch, threads: int) -> np.ndarray:

@@ -98,7 +98,7 @@ class Model(Classifier):
     def fitting(self, chunk: Chunk) -> Chunk:
         own = chunk.batch.own()
         chunk = chunk if own is chunk.batch else replace(chunk, batch=own)
-        require_kind(self.phi, chunk.batch)
+        require_kind(self.phi, chunk.batch, chunk.path)
         return super().fitting(chunk)
 
     def inspect(self, *, largest: int = 10) -> Record:

@@ -170,8 +170,8 @@ def _of_cells(
         raise DataError(f"features read the columns {listed(like.features)}: leave out column= (--column)", path)
     missing = [name for name in like.features if name not in names]
     if missing:
-        several = "columns" if len(missing) > 1 else "column"
-        raise DataError(f"there is no {several} {listed(missing)}; the columns are {listed(names)}", path)
+        lacks = "there are no columns" if len(missing) > 1 else "there is no column"
+        raise DataError(f"{lacks} {listed(missing)}; the columns are {listed(names)}", path)
     label = like.label if label is None and like.label in names else label
     if label in like.features:
         raise DataError(f"column {label!r} is the label, and the features read it, too", path)
