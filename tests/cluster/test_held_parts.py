@@ -34,7 +34,8 @@ def worker(tmp_path, monkeypatch):
         )
         return f"part-{len(kept) - 1}"
 
-    return made
+    yield made
+    kept.clear()  # now, or else parts of a later test go by these names
 
 
 def asked(token, sequence=1):
