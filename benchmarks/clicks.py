@@ -7,7 +7,8 @@ the same for all: the numbers, the categories, and crosses of three pairs, hashe
 dotadd minimises the logistic loss from the CSV file with --memory for examples. scikit-learn reads the CSV file in
 pieces (pandas), hashes them (FeatureHasher) and learns by SGDClassifier.partial_fit. Vowpal Wabbit is given a file in
 its own format, and what it takes to write that is not counted. Log loss, area and peak of memory are those of a process
-of its own for each; seconds are from the file to the model, compiling is apart.
+of its own for each; seconds are from the file to the model, compiling is apart. A million rows take 43 s to be written,
+0.7 GB on disk in both formats, and 0.3 GB for dotadd's Arrow copy while it trains.
 
 python -m benchmarks.clicks [--rows 1000000] [--memory 500MB] [--folder DIR] [--only PROGRAM] [--tiny]
 """
