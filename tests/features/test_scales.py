@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -23,8 +24,13 @@ RNG = np.random.default_rng(0)
 WORDS = np.array(["the", "cat", "dog", "über", "straße", "кот", "犬", "a_b", "x9", "the"])
 TEXTS = ["", "the cat", *(" ".join(RNG.choice(WORDS, n)) for n in RNG.integers(1, 60, 80))]
 BATCH = Strings.from_list(TEXTS)
-COUNTS = BagOfWords(bits=12).transform(TEXTS)
 CUTS = ([82], [1, 81], [0, 5, 0, 77], [1] * 82)
+
+
+@cache
+def counts():
+    """Made when it is first asked for: each worker imports this file, and would compile what it takes."""
+    return BagOfWords(bits=12).transform(TEXTS)
 
 
 def numbers(rows=301):
@@ -105,8 +111,8 @@ def same_state(one: FeatureMap, other: FeatureMap) -> None:
 )
 def test_counts_are_those_of_equal_indices_together(how, f):
     changed = getattr(BagOfWords(bits=12), how)().transform(TEXTS)
-    assert np.allclose(changed.data, f(COUNTS.data))
-    assert np.array_equal(changed.indices, COUNTS.indices)
+    assert np.allclose(changed.data, f(counts().data))
+    assert np.array_equal(changed.indices, counts().indices)
     negative = getattr(-1.0 * BagOfWords(bits=12), how)().transform(TEXTS)
     assert np.allclose(negative.toarray(), -changed.toarray()), "signs are kept"
 
@@ -150,7 +156,7 @@ def test_other_parameters_make_other_expressions():
 def test_idf_is_that_of_scikit_learn_on_the_same_counts(smooth, sublinear, norm):
     oracle = TfidfTransformer(smooth_idf=smooth, sublinear_tf=sublinear, norm=norm)
     with np.errstate(divide="ignore"):
-        wanted = oracle.fit_transform(COUNTS)
+        wanted = oracle.fit_transform(counts())
     phi = BagOfWords(bits=12).log() if sublinear else BagOfWords(bits=12)
     phi = phi.idf(smooth) if norm is None else phi.tfidf(smooth)
     assert abs(phi.fit_transform(TEXTS) - wanted).max() < 1e-6
@@ -170,15 +176,15 @@ def test_words_weigh_what_tfidf_vectorizer_gives_them():
 
 @pytest.mark.parametrize(("low", "high"), [(1, 1.0), (2, 1.0), (0.2, 0.6), (30, 40), (1, 0.0), (82, 82)])
 def test_frequent_leaves_out_the_columns_that_scikit_learn_would(low, high):
-    df = np.asarray((COUNTS != 0).sum(axis=0)).ravel()
-    n = COUNTS.shape[0]
+    df = np.asarray((counts() != 0).sum(axis=0)).ravel()
+    n = counts().shape[0]
     keep = (df >= (low if isinstance(low, int) else low * n)) & (df <= (high if isinstance(high, int) else high * n))
     phi = BagOfWords(bits=12).frequent(low, high)
     if (low, high) == (1, 0.0):
         with pytest.raises(FeatureError, match="max_df allows 0 and min_df asks for 1"):
             phi.fit(TEXTS)
         return
-    assert abs(phi.fit_transform(TEXTS) - COUNTS @ sp.diags_array(keep.astype(float))).max() == 0
+    assert abs(phi.fit_transform(TEXTS) - counts() @ sp.diags_array(keep.astype(float))).max() == 0
 
 
 # scales of numbers
@@ -268,7 +274,7 @@ def test_the_map_inside_learns_first():
     phi = BagOfWords(bits=12).indexed("sorted_array").tfidf()
     ready = in_chunks(phi, BATCH, [1] * 82)
     assert ready.phi.phi.phi == BagOfWords(bits=12)
-    wanted = TfidfTransformer().fit_transform(COUNTS)
+    wanted = TfidfTransformer().fit_transform(counts())
     found = materialize(ready, BATCH)
     ours, theirs = (np.sort(matrix.toarray(), axis=1)[:, -ready.dim :] for matrix in (found, wanted))
     assert np.allclose(ours, theirs, atol=1e-6)
