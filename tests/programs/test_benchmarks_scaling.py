@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from clusters import workers_forked
 
 pytest.importorskip("distributed")
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -49,7 +50,8 @@ def test_all_tables_are_written_to_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(scaling, "PROCESSES", (1, 2, 4))
     page = tmp_path / "scaling.md"
     page.write_text((Path(__file__).parents[2] / "docs" / "scaling.md").read_text())
-    cost = scaling.main(tiny=True, names=["w8a"], parts=[1, 2, 4], page=page)
+    with workers_forked():
+        cost = scaling.main(tiny=True, names=["w8a"], parts=[1, 2, 4], page=page)
     assert cost.latency > 0.0 or np.isfinite(cost.bandwidth)
     text = page.read_text()
     for name in ("scaling_rounds", "scaling_rounds_timed", "scaling_constants", "scaling_predictions"):
