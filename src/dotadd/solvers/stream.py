@@ -59,7 +59,7 @@ from dotadd.solvers.sweep import (
 )
 
 ARRIVAL = {False: 1.0, True: 0.2}  # visits that an arriving row costs; less where DOT of many rows is quick (`bulk`)
-UNPACKED = 10.0  # visits that it costs where its features have to be made, and those in memory were made before
+UNPACKED = 10.0  # visits by one problem that it costs besides, where those in memory have had their features made
 PATIENCE = 10  # visits for each row that has arrived, at most
 ENOUGH = {False: 0.25, True: 0.1}
 """Of the gap that is asked for: examples in memory whose share is smaller are left as they are; more than that is worth
@@ -211,7 +211,7 @@ class _Trainer:
         reader is behind, visits cost nothing.
         """
         store, most = self.store, PATIENCE * rows
-        spent = rows * (UNPACKED if store.expanded else ARRIVAL[self.problem.examples.bulk])
+        spent = rows * (1.0 + UNPACKED / len(self.problem) if store.expanded else ARRIVAL[self.problem.examples.bulk])
         while len(store.order) or store.present.any():
             if self._settled() and pieces.wait(0.0):
                 return
