@@ -325,9 +325,10 @@ class _State(Run):
         shuffle(order, self.rng)
 
     def in_rounds(self, *, alone: bool) -> Rounds | None:
-        """How two threads make what is left of the pass, if that is worth it."""
-        examples = self.problem.examples
-        if not (alone and self.together) or len(self.unvisited) < (size := rows_of_round(examples)):
+        """How two threads make what is left of the pass, if that is worth it. A free intercept has steps so short that
+        they would be shorter by a half."""
+        examples, free = self.problem.examples, self.problem.intercept is Intercept.FREE
+        if free or not (alone and self.together) or len(self.unvisited) < (size := rows_of_round(examples)):
             return None
         if self.rounds is None:
             self.rounds = Rounds(examples, int(size))
