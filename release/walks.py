@@ -35,6 +35,7 @@ print(*asked, sep="\\n", end="")
 DATA = """
 import numpy as np, scipy.sparse
 from dotadd import KernelSVM, LinearSVM
+SEED = 0  # so that the same steps come each time
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200, 5))
 y = (X[:, 0] > 0).astype(int)
@@ -50,16 +51,16 @@ STACK = (
     "WeightedDegree(20).hashed(12).normalized() + WeightedSpectrum(6).normalized() + WeightedSpectrum(8).normalized()"
 )
 FITS = {
-    "array": "LinearSVM().fit(X, y)",
-    "array of float32": "LinearSVM().fit(X.astype(np.float32), y)",
-    "sparse rows": "LinearSVM().fit(scipy.sparse.csr_matrix(X), y)",
-    "sparse rows of float32": "LinearSVM().fit(scipy.sparse.csr_matrix(X.astype(np.float32)), y)",
-    "letters of texts": "LinearSVM('NGrams((2, 3)).normalized()').fit(texts, y)",
-    "words": "LinearSVM('WordNGrams((1, 2)).tfidf()').fit(texts, y)",
-    "bag of words": "LinearSVM('BagOfWords()').fit(texts, y)",
-    "windows": f"LinearSVM({STACK!r}).fit(dna, y)",
-    "k-mers": "LinearSVM('Spectrum(6)').fit(dna, y)",
-    "gapped k-mers": "LinearSVM('Gkm(3, 2)').fit(dna, y)",
+    "array": "LinearSVM(random_state=SEED).fit(X, y)",
+    "array of float32": "LinearSVM(random_state=SEED).fit(X.astype(np.float32), y)",
+    "sparse rows": "LinearSVM(random_state=SEED).fit(scipy.sparse.csr_matrix(X), y)",
+    "sparse rows of float32": "LinearSVM(random_state=SEED).fit(scipy.sparse.csr_matrix(X.astype(np.float32)), y)",
+    "letters of texts": "LinearSVM('NGrams((2, 3)).normalized()', random_state=SEED).fit(texts, y)",
+    "words": "LinearSVM('WordNGrams((1, 2)).tfidf()', random_state=SEED).fit(texts, y)",
+    "bag of words": "LinearSVM('BagOfWords()', random_state=SEED).fit(texts, y)",
+    "windows": f"LinearSVM({STACK!r}, random_state=SEED).fit(dna, y)",
+    "k-mers": "LinearSVM('Spectrum(6)', random_state=SEED).fit(dna, y)",
+    "gapped k-mers": "LinearSVM('Gkm(3, 2)', random_state=SEED).fit(dna, y)",
     "kernel machine": "KernelSVM('rbf').fit(X, y)",
 }
 COMMANDS = {

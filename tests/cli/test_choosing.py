@@ -99,7 +99,6 @@ def test_a_table_is_tuned_without_features(mails, capsys):
         (["-C", "auto", "--group", "nobody"], "nobody"),
         (["-C", "auto", "--group", "person", "--time", "day"], "give one of them"),
         (["-C", "auto", "--checkpoint", "c.state"], "keeps no checkpoint"),
-        (["-C", "auto", "--workers", "2"], "on one machine"),
         (["-C", "auto", "--scoring", "beauty"], "scoring is 'beauty'"),
         (["-C", "huge"], "not a finite number"),
     ],

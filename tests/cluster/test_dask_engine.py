@@ -14,6 +14,8 @@ from test_cocoa import shares, stated
 
 pytest.importorskip("distributed")
 
+import dask
+
 from dotadd import LinearSVM
 from dotadd.cluster import connection, dask_engine
 from dotadd.cluster.average import average
@@ -196,7 +198,8 @@ def test_where_no_worker_is_left_one_that_joins_late_takes_the_parts(tmp_path):
     X, y = data()
     pattern = write_parts(tmp_path, X, y, shares(240, 2))
     said = []
-    with local_workers(1, 2) as client:
+    spawned = {"distributed.worker.multiprocessing-method": "spawn"}  # a forked one is there before anybody misses it
+    with dask.config.set(spawned), local_workers(1, 2) as client:
         first = set(client.nthreads())
         with Struck(client, Partitions.of(pattern), strike=killed, announce=said.append) as engine:
             assert engine.parts == 2

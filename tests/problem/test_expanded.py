@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dotadd._util.memory import Budget
+from dotadd.core.block import every_row
 from dotadd.data.batches import DenseRows, Strings
 from dotadd.data.table import Cells, Table
 from dotadd.features.base import Shape
@@ -11,6 +12,7 @@ from dotadd.features.expression import parse
 from dotadd.features.linear import Linear
 from dotadd.problem.examples import InMemory
 from dotadd.problem.expanded import expanded, worth_expanding
+from dotadd.problem.packed import Packed
 
 RNG = np.random.default_rng(0)
 MAILS = Strings.from_list([" ".join(RNG.choice(["a", "word", "another", "and"], 30)) for _ in range(40)])
@@ -46,14 +48,15 @@ def test_expanded_rows_are_the_rows_of_phi_with_each_index_once(phi, batch, keep
     found = expanded(examples, rows)
     dense = np.zeros((25, examples.dim))
     over(phi, batch, dtype=np.float64).dense([(rows, np.arange(25), dense)])
-    out = np.zeros_like(dense)
-    for r in range(25):
-        mine = slice(found.offsets[r], found.offsets[r + 1])
-        assert len(np.unique(found.indices[mine])) == mine.stop - mine.start
-        out[r, found.indices[mine]] = found.values[mine]
+    out, packed = np.zeros_like(dense), InMemory(Packed(examples.dim, np.float64), found, dtype=np.float64)
+    for block, at, some in packed.blocks(every_row(25)):
+        for place, row in zip(at, some, strict=True):
+            mine = slice(block.start[place], block.end[place])
+            assert len(np.unique(block.indices[mine])) == mine.stop - mine.start
+            out[row, block.indices[mine]] = block.values[mine]
     np.testing.assert_allclose(out, dense, rtol=1e-12)
     assert len(found) == 25
-    assert found.distinct
+    assert packed.phi.distinct
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """An intercept that moves slowly: the optimum and the proof stay what they are, and fewer visits lead there."""
 
+import naive
 import numpy as np
 import pytest
 from naive import solve
 from problems import LOSSES, noisy, problem
 
+from dotadd.core.losses import Loss
 from dotadd.problem.problem import Centre, Intercept
 from dotadd.solvers import slow_intercept
 from dotadd.solvers.dcd import dcd
@@ -31,6 +33,29 @@ def test_the_optimum_is_that_of_a_quadratic_program_and_the_gap_is_proved(loss, 
     best, _, _ = solve(X, y, np.full(len(y), cost), loss, "regularized")
     assert best * (1.0 - 1e-9) <= result.primal <= best * (1.0 + 2e-5)
     assert result.dual <= best * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_settles_at_the_sum_or_stays_whichever_has_the_lower_objective(loss):
+    rng = np.random.default_rng(0)
+    output, sign, cost = rng.normal(size=50), rng.choice([-1, 1], 50).astype(np.int8), rng.uniform(size=50)
+    moved = set()
+    for b, balance in ((0.3, -3.0), (0.3, 3.0), (-3.0, 0.1), (3.0, -0.1)):
+        descent = SlowDescent(np.zeros(2), Intercept.REGULARIZED, Centre(np.zeros(2), 0.2))
+        descent.numbers[[BALANCE, INTERCEPT]] = balance, b
+        losses = {t: cost @ naive.loss_value(loss, sign * (output + t)) for t in (b, 0.2 + balance)}
+        best = min(losses, key=lambda t: 0.5 * (t - 0.2) ** 2 + losses[t])
+        descent.settle(Loss.named(loss), output, sign, cost)
+        assert descent.b == pytest.approx(best)
+        moved.add(descent.b != b)
+    assert moved == {True, False}
+
+
+def test_where_all_dual_variables_are_at_their_bound_the_intercept_is_their_sum():
+    X, y = short(shift=0.6)
+    (result,) = dcd(problem(X, y, cost=1e-4), Settings(tol=1e-2))
+    assert result.intercept == pytest.approx(1e-4 * y.sum(), rel=1e-6)
+    assert result.gap < 1e-9
 
 
 def test_rows_of_length_one_are_visited_less_often(monkeypatch):

@@ -132,8 +132,8 @@ def test_a_problem_that_is_proved_stands_still_while_others_go_on(monkeypatch):
     signs = [np.where(rng.random(200) < share, -y, y) for share in (0.0, 0.02, 0.1, 0.3)]
     proofs, prove = [], module._Trainer._prove
 
-    def noted(trainer, check, tol=np.inf):
-        certificates = prove(trainer, check, tol)
+    def noted(trainer, check, tol=np.inf, **last):
+        certificates = prove(trainer, check, tol, **last)
         proofs.append(([w.copy() for w in trainer.ws], [alpha.copy() for alpha in trainer.alphas], certificates))
         return certificates
 

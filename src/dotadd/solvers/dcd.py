@@ -565,6 +565,8 @@ def _look_at_visited(sample: Sample, states: list[_State], tol: float) -> None:
     for state, output in zip(states, problem.outputs([state.w for state in states]), strict=True):
         if problem.intercept is Intercept.FREE:
             state.descent.numbers[INTERCEPT] = best_intercept(problem.loss, output, state.sign, state.cost)
+        elif problem.intercept is Intercept.REGULARIZED:
+            state.descent.settle(problem.loss, output, state.sign, state.cost)
         state.judge = state.new_judge()
         margins = state.judge.see(
             problem, slice(None), output, sample.norms, problem.examples.longest, beside=sample.step

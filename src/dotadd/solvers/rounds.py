@@ -120,7 +120,7 @@ class Rounds:
 
 def _halves(rows: np.ndarray) -> list[np.ndarray]:
     """These rows in two halves, about, drawn by the first of them."""
-    factor = np.uint64(rows[0]) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+    factor = np.uint64(int(rows[0]) * 0x9E3779B97F4A7C15 % 2**64 | 1)
     second = ((rows >> LINE).astype(np.uint64) * factor >> np.uint64(63)).astype(np.bool_)
     return [rows[~second], rows[second]]
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dotadd.core.losses import Loss
 from dotadd.problem.problem import Intercept
 from dotadd.solvers.sweep import BALANCE, DUAL_TERMS, HALF_NORM, INTERCEPT, Descent
 
@@ -62,6 +63,20 @@ class SlowDescent(Descent):
     def meet(self) -> None:
         """Let b be s."""
         self.numbers[INTERCEPT] += self.apart
+
+    def settle(self, loss: Loss, output: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> None:
+        """Let b be s where w, of which these are the outputs, has a lower objective with it: where nearly all alpha are
+        at their bound, nothing else says where b belongs, and a small gap leaves it far off."""
+        if self.apart == 0.0:
+            return
+        primals = []
+        for b in (self.b, self.b + self.apart):  # in NumPy, as a first fit waits for each kernel
+            margins = (output + b) * sign
+            losses = np.logaddexp(0.0, -margins) if loss is Loss.LOGISTIC else np.maximum(0.0, 1.0 - margins)
+            losses = losses * losses if loss is Loss.SQUARED_HINGE else losses
+            primals.append(0.5 * (b - self.origin) ** 2 + float((cost * losses).sum()))
+        if primals[1] < primals[0]:
+            self.meet()
 
     def move_multiplier(self, step: float) -> None:
         """Let b go to meet s. Where that is not enough, since few alpha can move, it takes longer strides each time."""

@@ -109,7 +109,7 @@ class _Trainer:
             if certificates is None:
                 try:
                     with self.clock.proof():
-                        certificates = self._prove(lambda: None)
+                        certificates = self._prove(lambda: None, last=True)
                 except StoppedError as stopped:  # without the proof
                     reason, self.at.stretch = stopped.reason, [1.0] * len(self.problem)
                     certificates = [Certificate.missing(descent.b) for descent in self.descents]
@@ -126,7 +126,8 @@ class _Trainer:
                 return Reason.DIVERGED, None
             if not calls:
                 continue
-            certificates = self._prove(self.clock.check, tol)
+            last = self.at.passes == self.settings.max_passes and not self._goes_on_from_alpha
+            certificates = self._prove(self.clock.check, tol, last=last)
             verdicts = [certificate.verdict(tol) for certificate in certificates]
             if all(verdict is Reason.CONVERGED for verdict in verdicts):
                 return Reason.CONVERGED, certificates
@@ -136,10 +137,15 @@ class _Trainer:
             self.at.proved = [verdict is Reason.CONVERGED for verdict in verdicts]
             if failed := [certificates[k].gap for k in ready if not self.at.proved[k]]:
                 self.at.not_proved(max(failed))
-            if self.at.passes == self.settings.max_passes and self.problem.intercept is not Intercept.FREE:
-                return Reason.MAX_PASSES, certificates  # nobody has scaled alpha, or would
+            if last:
+                return Reason.MAX_PASSES, certificates
             self.store.wake(self.at.proved)
         return Reason.MAX_PASSES, None
+
+    @property
+    def _goes_on_from_alpha(self) -> bool:
+        """Whether somebody wants the w of alpha after the last pass: alpha is scaled, or a checkpoint is written."""
+        return self.problem.intercept is Intercept.FREE or self.saving.checkpoint is not None
 
     def _pass(self) -> None:
         """The rest of a pass of the reader."""
@@ -317,7 +323,8 @@ class _Trainer:
         for k in range(len(self.problem)):
             self.clock.tell(tell, self._progress(k, share), k)
 
-    def _prove(self, check: Callable[[], None], tol: float = np.inf) -> list[Certificate]:
+    def _prove(self, check: Callable[[], None], tol: float = np.inf, *, last: bool) -> list[Certificate]:
+        """The proof of the multiples of w, which are what w is afterwards if it succeeds, or is the last one."""
         with self.clock.timed("certify"):
             self.store.write_back()
             certificates: list[Certificate] = []
@@ -327,7 +334,7 @@ class _Trainer:
                 judges = judges_of(self.problem, range(len(self.problem)), self.ws, bs, self.alphas)
                 certificates = certify(self.problem, judges, check, tol=tol)
             finally:  # it goes on with the w of alpha
-                if not all(certificate.gap <= tol for certificate in certificates) or not certificates:
+                if not certificates or not (last or all(certificate.gap <= tol for certificate in certificates)):
                     self._multiply([1.0 / stretch for stretch in self.at.stretch])
             return certificates
 
