@@ -14,6 +14,8 @@ from clusters import data, even, free_port, pids, scheduler, worker, write_parts
 
 pytest.importorskip("distributed")
 
+from distributed import Client
+
 import dotadd
 from dotadd.cli import run
 from dotadd.cluster import connection
@@ -32,7 +34,9 @@ def folder(tmp_path, monkeypatch):
 def address(tmp_path_factory):
     port, folder = free_port(), tmp_path_factory.mktemp("workers")
     with scheduler(port), worker(port, folder / "a"), worker(port, folder / "b"):
-        yield f"tcp://127.0.0.1:{port}"
+        with Client(found := f"tcp://127.0.0.1:{port}") as client:
+            client.wait_for_workers(2, timeout=120)
+        yield found
 
 
 def test_training_on_a_cluster_leaves_the_model_of_one_machine_and_no_checkpoint(folder, address, capsys):
