@@ -31,7 +31,7 @@ examples are left that move, and many passes would be needed, they are moved to 
 
 A free intercept puts sum_i alpha_i y_i = 0 on the dual; it is met by the method of multipliers, the intercept being
 the multiplier, updated after each pass. A regularized one goes to meet that sum in much the same way
-(slow_intercept.py). Where rows are many and short, two threads share the passes of a single problem (rounds.py).
+(slow_intercept.py).
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ from dotadd.solvers.favour import FIRST, TRIED, Favour, gained
 from dotadd.solvers.free_intercept import balance, best_intercept
 from dotadd.solvers.proof import RowSums
 from dotadd.solvers.result import Progress, Reason, Result, Support, passes_left, relative_gap
-from dotadd.solvers.rounds import Rounds, rows_of_round
 from dotadd.solvers.run import OnProgress, Run, Settings, shuffle
 from dotadd.solvers.sample import Sample
 from dotadd.solvers.saving import Saved, Saving, State
@@ -80,18 +79,7 @@ EVEN = 0.25  # of the passes: over fewer after a look, the gap is too uneven to 
 LOOK_ANYWAY = 32  # passes, and twice, four times as many: examples may have been shrunk wrongly, or w be too short
 SEEN = 20  # passes, before the number of those that are left is estimated
 LOOK, TAIL, AFTER = "look", "tail", "after"
-COUNTED = (
-    "target",
-    "failures",
-    "look_again",
-    "looked",
-    "stretch",
-    "tails",
-    "next_tail",
-    "next_favour",
-    "next",
-    "together",
-)
+COUNTED = ("target", "failures", "look_again", "looked", "stretch", "tails", "next_tail", "next_favour", "next")
 LAGGED = ("reach", "lag")  # the same of its intercept
 
 
@@ -123,8 +111,6 @@ class _State(Run):
         self.tails, self.next_tail = 0, 0
         self.favour: Favour | None = None  # which rows to visit more often than others, while that pays
         self.next_favour = FIRST  # pass, when to try that, or to see what it has gained; 0 for never again
-        self.together = True  # two threads, while that is no worse than one
-        self.rounds: Rounds | None = None
         self.rng = rng
         self.order: np.ndarray | None = None  # of the rows in the pass that goes on
         self.next = ""  # before the next pass: LOOK, TAIL, or a look AFTER the tail
@@ -324,16 +310,6 @@ class _State(Run):
         self.begin_pass(order)
         shuffle(order, self.rng)
 
-    def in_rounds(self, *, alone: bool) -> Rounds | None:
-        """How two threads make what is left of the pass, if that is worth it. A free intercept has steps so short that
-        they would be shorter by a half."""
-        examples, free = self.problem.examples, self.problem.intercept is Intercept.FREE
-        if free or not (alone and self.together) or len(self.unvisited) < (size := rows_of_round(examples)):
-            return None
-        if self.rounds is None:
-            self.rounds = Rounds(examples, int(size))
-        return self.rounds
-
     def begin_pass(self, rows: np.ndarray) -> None:
         """Begin a pass over these rows in this order."""
         self.descent.begin_sweep()
@@ -516,13 +492,9 @@ def _pass(
         state, share = states[n], clock.share(len(states) - next(began))
         if state.order is None:
             state.draw_pass(shrink and has_tail(problem))
-        mine, lets_go = (state.descent, state.variables), shrink and not state.favoured
         with suppress(StoppedError):  # its share of the time is over, and perhaps more than that
-            if (rounds := state.in_rounds(alone=len(states) == 1)) is not None:
-                state.together = rounds.sweep(
-                    state.unvisited, *mine, norms, step, problem.loss, shrink=lets_go, check=share.peek
-                )
-            sweep(examples, state.unvisited, [mine], norms, step, problem.loss, shrink=lets_go, check=share.peek)
+            moved, lets_go = [(state.descent, state.variables)], shrink and not state.favoured
+            sweep(examples, state.unvisited, moved, norms, step, problem.loss, shrink=lets_go, check=share.peek)
             done[n] = True
 
     with clock.timed("descend"):
