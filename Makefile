@@ -69,7 +69,7 @@ $(AREAS:%=test-%): test-%: $(VENV)/.dev
 
 # Once more with every array access checked, in a cache of its own: the tests of what reaches memory by index. They start
 # no processes and compile for most of the time, so one worker a core is enough: each translates what kernels share anew.
-CHECKED := block_operations kept kept_rows row_products threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
+CHECKED := block_operations kept kept_rows packed row_products threads line_search simplex_qp bundle newton lbfgs dcd_optimum sgd features_strings features_text features_vectors features_compose features_shifted bulk \
 	features_inexact forms inspect_names windows scan source_libsvm source_arrow source_memory source_lattices pool ragged check_source stream certificate \
 	block_minimization partner transforms lbp automata_paper automata_algebra automata_minimal automata_builders automata_errors automata_files lattices rational rational_solvers weight_automata working_set smo irwls kernels chunking double_chunking
 CHECKED_FILES = $(foreach name,$(CHECKED),$(wildcard tests/*/test_$(name).py))

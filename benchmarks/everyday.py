@@ -240,7 +240,12 @@ def by_vowpal_wabbit(job: Job) -> Found:
         if accuracy >= job["accuracy"] - AS_ACCURATE:
             break
     as_good = "" if best[1] >= job["accuracy"] - AS_ACCURATE else ", not as accurate"
-    return {"seconds": best[0], "peak": peak, "accuracy": best[1], "note": f"{best[2]} passes{as_good}"}
+    return {
+        "seconds": best[0],
+        "peak": peak,
+        "accuracy": best[1],
+        "note": f"{best[2]} {'pass' if best[2] == 1 else 'passes'}{as_good}",
+    }
 
 
 PROGRAMS: dict[str, Callable[[Job], Found]] = {
