@@ -10,6 +10,8 @@ its answer recomputed from scratch: what solvers tell on their way is an estimat
 raw examples, or the file of windows, to the end of the last pass, without compiling and without the proof. A solver
 goes on until it has ended by itself, at a relative duality gap of 1e-5 if it knows one, or a fit has taken
 `--max-time`.
+`dcd` moves all active rows at once where it has no passes left for that, so a fit of fewer passes may take longer than
+one of more.
 
 The best objective is the lowest that any of them has found, the last three columns are of a solver's longest fit, and a
 minus was not reached. bmrm and svmperf are cutting planes without the line search of ocas, and pegasos is sgd with its
