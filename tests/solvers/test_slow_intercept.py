@@ -99,3 +99,8 @@ def test_a_warm_start_with_its_intercept_is_at_the_optimum_at_once():
     (cold,) = dcd(problem(X, y), Settings(tol=1e-4, max_passes=5000))
     warm = {"alphas": [cold.alpha], "intercepts": [cold.intercept]}
     assert dcd(problem(X, y), Settings(tol=1e-4, max_passes=5000), **warm)[0].passes == 0
+
+
+def test_where_many_examples_are_looked_at_at_once_steps_are_exact():
+    assert step_of(Intercept.REGULARIZED, np.ones(3), exact=True) == 1.0
+    assert step_of(Intercept.NONE, np.ones(3), exact=True) == 0.0

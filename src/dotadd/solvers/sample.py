@@ -41,7 +41,7 @@ class Sample:
         grows = grows and self.size > FIRST
         self.order: np.ndarray = np.empty(0, row_type(self.size))
         self.norms = self._some_norms() if grows else problem.examples.squared_norms()
-        self.step = step_of(problem.intercept, self.norms)
+        self.step = step_of(problem.intercept, self.norms, exact=problem.examples.bulk)
         self.norms += self.step
         if grows:
             order = np.arange(self.size, dtype=self.order.dtype)

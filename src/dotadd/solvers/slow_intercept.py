@@ -28,14 +28,16 @@ FAR = 10.0  # steps are hardly shorter, and b may as well be s
 SLOWEST = 0.01  # where rows are short, most alpha are at a bound, and s alone says where b belongs
 
 
-def step_of(intercept: Intercept, norms: np.ndarray) -> float:
-    """By how much b moves with an alpha, given |phi(z_i)|^2 of the examples."""
+def step_of(intercept: Intercept, norms: np.ndarray, *, exact: bool = False) -> float:
+    """By how much b moves with an alpha, given |phi(z_i)|^2 of the examples. Where one DOT of many examples tells which
+    would move (`bulk`), steps are exact: until b is there, nearly all would (one site among 500 windows: 2.9 s instead
+    of 1.5)."""
     if intercept is Intercept.NONE:
         return 0.0
     if intercept is Intercept.FREE:
         return max(float(norms.mean()), 1e-3)
     typical = float(np.median(norms))
-    return max(SLOWEST, SLOW * typical) if typical < FAR else 1.0
+    return max(SLOWEST, SLOW * typical) if typical < FAR and not exact else 1.0
 
 
 class SlowDescent(Descent):
